@@ -1,0 +1,59 @@
+//! The command line, as people write it. Help text is made from the comments
+//! here.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+/// Lead a team of AI coding agents on a git repository.
+///
+/// You plan and approve; agents work in isolation; Blue Flame schedules,
+/// confines, meters, checks and merges.
+#[derive(Debug, Parser)]
+#[command(version, about, arg_required_else_help = true, after_help = EXIT_CODES)]
+pub struct Cli {
+    #[command(flatten)]
+    pub common: Common,
+
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// What every command accepts.
+#[derive(Debug, Args)]
+pub struct Common {
+    /// The configuration file [default: blueflame.yaml in the repository root]
+    #[arg(long, global = true, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Check or show the configuration, or print its JSON Schema
+    Config {
+        #[command(subcommand)]
+        command: Config,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Config {
+    /// Check the configuration and report every problem at once
+    Check,
+    /// Print the configuration with all defaults filled in
+    Show,
+    /// Print the JSON Schema of the configuration, for editors
+    Schema,
+}
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0    all work landed, or there was nothing to do
+  1    ended with failed, blocked or skipped work
+  2    usage or configuration error
+  3    a prerequisite or boundary is missing; nothing was started
+  4    the person quit or rejected, or a gate had no answer
+  5    stopped by a budget
+  6    another orchestrator holds this repository
+  70   internal error, such as a damaged journal
+  130  interrupted; can be resumed";

@@ -1,0 +1,8 @@
+//! The shell around the core, and the `blueflame` program.
+//!
+//! It reads files, runs processes and talks to people; what to do next is
+//! decided in `blueflame-core`.
+
+pub mod cli;
+pub mod commands;
+pub mod failure;

@@ -1,0 +1,13 @@
+//! The part of Blue Flame that decides.
+//!
+//! Everything in here is a plain function of its inputs: no files, processes,
+//! clock, environment or network (`clippy.toml` beside this crate makes that an
+//! error). The shell performs what [`decide`](decide::decide) asks for and
+//! reports what happened as events, which [`State`](state::State) folds.
+
+pub mod graph;
+pub mod ids;
+pub mod lock_path;
+pub mod money;
+pub mod plan;
+pub mod rules;

@@ -1,0 +1,60 @@
+//! What a session holds itself to while it decides.
+//!
+//! The part of the configuration that scheduling, retries and budgets need,
+//! already checked. It is written into the journal when a session starts, so
+//! that a replay decides by the rules of its day and not by today's file.
+
+use serde::{Deserialize, Serialize};
+
+use crate::ids::{ExecutorName, Role};
+use crate::money::Budget;
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rules {
+    pub workers: u32,
+    pub validators: u32,
+    /// Free memory that each agent must find, in MiB; `None` leaves the
+    /// number of agents to `workers` and `validators` alone.
+    pub memory_per_agent_mb: Option<u64>,
+    pub max_retries: u32,
+    pub max_wave_cycles: u32,
+    pub session_budget: Budget,
+    pub agent_budgets: PerRole<Budget>,
+    /// Share of a budget, in percent, from which on people are warned.
+    pub warn_percent: u8,
+    pub waves: WaveMode,
+    /// For each role the executors to try, best first; never empty.
+    pub executors: PerRole<Vec<ExecutorName>>,
+    /// Whether landed work goes on to the base branch, or stays on its own.
+    pub publish: bool,
+}
+
+/// One value for each role.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PerRole<T> {
+    pub planner: T,
+    pub worker: T,
+    pub validator: T,
+    pub merger: T,
+}
+
+impl<T> PerRole<T> {
+    pub fn of(&self, role: Role) -> &T {
+        match role {
+            Role::Planner => &self.planner,
+            Role::Worker => &self.worker,
+            Role::Validator => &self.validator,
+            Role::Merger => &self.merger,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum WaveMode {
+    /// All development, then all validation, then the merge.
+    #[default]
+    Strict,
+    /// A task is validated as soon as it is done.
+    Pipelined,
+}
