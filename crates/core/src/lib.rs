@@ -5,9 +5,14 @@
 //! error). The shell performs what [`decide`](decide::decide) asks for and
 //! reports what happened as events, which [`State`](state::State) folds.
 
+pub mod decide;
+pub mod event;
+pub mod gate;
 pub mod graph;
 pub mod ids;
 pub mod lock_path;
 pub mod money;
+pub mod outcome;
 pub mod plan;
 pub mod rules;
+pub mod state;

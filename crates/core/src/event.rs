@@ -1,0 +1,276 @@
+//! Facts: what happened, in the past tense and complete.
+//!
+//! The journal is a list of these and the only thing that survives a crash.
+//! An event that announces an effect (`...Started`, `AgentClaimed`) is durable
+//! before the effect begins, so that recovery knows what to look for.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::gate::{Answer, Gate};
+use crate::ids::{AgentId, ChangesetId, ExecutorName, GroupName, Oid, Role, SessionId, TaskId};
+use crate::money::{Budget, Spend};
+use crate::outcome::{Fold, Outcome};
+use crate::plan::Plan;
+use crate::rules::Rules;
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "t", content = "d")]
+pub enum Event {
+    // The session itself.
+    #[serde(rename = "session.started")]
+    SessionStarted {
+        session: SessionId,
+        /// What the person asked for.
+        goal: String,
+        rules: Box<Rules>,
+        /// Fingerprint of the configuration, to notice when it changes.
+        config: String,
+        /// A plan that the person brought along, in place of a planner's.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        plan: Option<Plan>,
+    },
+    /// Another orchestrator process took the session over.
+    #[serde(rename = "session.resumed")]
+    SessionResumed {
+        /// Bytes of an unfinished last write that were set aside.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        repaired_bytes: Option<u64>,
+    },
+    /// The person asked to stop for now.
+    #[serde(rename = "session.stop_requested")]
+    StopRequested,
+    /// The orchestrator left with work still open; it can be resumed.
+    #[serde(rename = "session.suspended")]
+    SessionSuspended,
+    #[serde(rename = "session.ended")]
+    SessionEnded { end: End },
+
+    // The pace.
+    /// The next cycle begins, with its development wave.
+    #[serde(rename = "cycle.started")]
+    CycleStarted { cycle: u32, config: String },
+    #[serde(rename = "validation.started")]
+    ValidationStarted,
+    #[serde(rename = "memory.sampled")]
+    MemorySampled { free_mb: u64 },
+    /// A provider asked everyone to wait.
+    #[serde(rename = "provider.limited")]
+    ProviderLimited { until: Timestamp },
+    #[serde(rename = "provider.pause_ended")]
+    PauseEnded,
+
+    // People.
+    #[serde(rename = "gate.opened")]
+    GateOpened { gate: Gate },
+    #[serde(rename = "gate.answered")]
+    GateAnswered { gate: Gate, answer: Answer },
+
+    // Agents.
+    /// The claim comes before the process: a crash in between loses nothing.
+    #[serde(rename = "agent.claimed")]
+    AgentClaimed {
+        agent: AgentId,
+        work: Work,
+        executor: ExecutorName,
+        /// Its own limit.
+        cap: Budget,
+        /// Its share of the session's budget for now.
+        grant: Budget,
+    },
+    #[serde(rename = "agent.started")]
+    AgentStarted { agent: AgentId, process: Process },
+    /// It could not be started; the claim is taken back.
+    #[serde(rename = "agent.start_failed")]
+    AgentStartFailed { agent: AgentId, reason: String },
+    /// Its running total; a repeated or late report changes nothing.
+    #[serde(rename = "agent.usage")]
+    UsageReported { agent: AgentId, spend: Spend },
+    /// It is close to the end of its share of the session's budget.
+    #[serde(rename = "agent.grant_wanted")]
+    GrantWanted { agent: AgentId },
+    #[serde(rename = "agent.granted")]
+    Granted { agent: AgentId, grant: Budget },
+    /// Its unfinished work was saved.
+    #[serde(rename = "agent.snapshot")]
+    SnapshotTaken { agent: AgentId, commit: Oid },
+    #[serde(rename = "agent.stop_sent")]
+    StopSent { agent: AgentId },
+    #[serde(rename = "agent.exited")]
+    AgentExited { agent: AgentId, outcome: Outcome, spend: Spend },
+    /// Found gone at recovery, without a result.
+    #[serde(rename = "agent.lost")]
+    AgentLost { agent: AgentId, spend: Spend },
+
+    // Checks that the orchestrator runs itself.
+    #[serde(rename = "inspection.started")]
+    InspectionStarted { task: TaskId },
+    #[serde(rename = "inspection.finished")]
+    InspectionFinished { task: TaskId, violations: Vec<String> },
+    #[serde(rename = "acceptance.started")]
+    AcceptanceStarted { task: TaskId },
+    #[serde(rename = "acceptance.finished")]
+    AcceptanceFinished { task: TaskId, failures: Vec<String> },
+
+    // Changesets.
+    #[serde(rename = "merge.planned")]
+    MergePlanned { changesets: Vec<PlannedChangeset> },
+    #[serde(rename = "fold.started")]
+    FoldStarted { changeset: ChangesetId, tasks: Vec<TaskId> },
+    #[serde(rename = "fold.finished")]
+    FoldFinished { changeset: ChangesetId, result: FoldResult },
+    #[serde(rename = "verify.started")]
+    VerifyStarted { changeset: ChangesetId },
+    #[serde(rename = "verify.finished")]
+    VerifyFinished { changeset: ChangesetId, result: VerifyResult },
+    #[serde(rename = "changeset.deferred")]
+    ChangesetDeferred { changeset: ChangesetId, why: Deferral },
+    #[serde(rename = "land.started")]
+    LandStarted { changeset: ChangesetId },
+    #[serde(rename = "land.finished")]
+    LandFinished { changeset: ChangesetId, result: LandResult },
+    #[serde(rename = "publish.started")]
+    PublishStarted { commit: Oid },
+    #[serde(rename = "publish.finished")]
+    PublishFinished { commit: Oid, result: PublishResult },
+}
+
+/// What an agent was started for.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Work {
+    Plan,
+    /// Attempts at one task are numbered from 1 and never reuse a number:
+    /// branches and directories are named after it.
+    Develop {
+        task: TaskId,
+        attempt: u32,
+    },
+    Validate {
+        task: TaskId,
+        attempt: u32,
+    },
+    Resolve {
+        changeset: ChangesetId,
+    },
+}
+
+impl Work {
+    pub fn role(&self) -> Role {
+        match self {
+            Work::Plan => Role::Planner,
+            Work::Develop { .. } => Role::Worker,
+            Work::Validate { .. } => Role::Validator,
+            Work::Resolve { .. } => Role::Merger,
+        }
+    }
+
+    pub fn task(&self) -> Option<&TaskId> {
+        match self {
+            Work::Develop { task, .. } | Work::Validate { task, .. } => Some(task),
+            Work::Plan | Work::Resolve { .. } => None,
+        }
+    }
+}
+
+/// Enough to know a process again, even after its number was reused.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Process {
+    pub pid: u32,
+    pub start_time: u64,
+    pub boot_id: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Wave {
+    Development,
+    Validation,
+    Merge,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlannedChangeset {
+    pub id: ChangesetId,
+    pub group: GroupName,
+    /// In the order in which they are folded.
+    pub tasks: Vec<TaskId>,
+    /// Changesets of this merge that have to land first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub needs: Vec<ChangesetId>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FoldResult {
+    Folded(Fold),
+    Conflict { files: Vec<String> },
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum VerifyResult {
+    /// The check passed on exactly the folded tree.
+    Passed,
+    /// It failed once and passed when it was run again.
+    PassedOnRerun,
+    /// No check is configured; the person is told so.
+    NotConfigured,
+    /// It failed twice. The guilty task, if one could be singled out.
+    Failed { culprit: Option<TaskId>, evidence: String },
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Deferral {
+    /// A changeset that it builds on did not land.
+    NeedsUnlanded(ChangesetId),
+    /// None of its tasks is ready any more.
+    NothingLeft,
+    /// It conflicts and no merger may be started any more.
+    NoBudget,
+    /// Approved, but the branch it should land on would not hold still.
+    BaseKeepsMoving,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LandResult {
+    Landed,
+    /// Someone moved the branch meanwhile: fold and verify again.
+    BaseMoved,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PublishResult {
+    Published,
+    /// It has to wait for the person, who is told why.
+    Waiting {
+        reason: String,
+    },
+}
+
+/// Why a session is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum End {
+    /// Every task landed.
+    Complete,
+    /// The plan had no tasks.
+    NothingToDo,
+    /// Tasks were left failed, blocked or dropped.
+    Incomplete,
+    /// No planner came up with a usable plan.
+    PlanningFailed,
+    /// The person did not want the plan.
+    PlanDeclined,
+    /// Every plan was sent back; time to write one by hand.
+    PlanRejectedTooOften,
+    /// The person stopped although work remained.
+    Stopped,
+    /// The budget was spent and not raised.
+    Budget,
+    /// The last allowed wave cycle is over and work remains.
+    CycleLimit,
+}

@@ -1,0 +1,296 @@
+//! How an agent run ended, and what follows from that.
+//!
+//! An exit code of 0 says that the model stopped, nothing more. What the run
+//! really came to is one of the outcomes here, established by the attempt
+//! process and the orchestrator, and each has its own consequence.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::ids::Oid;
+use crate::plan::Plan;
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "kind")]
+pub enum Outcome {
+    /// It did what its role is for, and left the result.
+    Finished { product: Product },
+    /// It stopped without a commit, or with commits that change nothing.
+    NoOp,
+    /// It stopped with changes it never committed.
+    Uncommitted,
+    /// It used up its turns.
+    MaxTurns,
+    /// It reached a spending limit: its own, or its share of the session's.
+    BudgetSpent { limit: BudgetScope },
+    /// The provider asked for a pause.
+    RateLimited { until: Timestamp },
+    /// It exceeded its wall-clock or idle time.
+    TimedOut,
+    /// Something ended it from outside.
+    Killed { by: Killer },
+    /// It broke: a non-zero exit, an API error, a lost connection.
+    Crashed { detail: String },
+    /// It did what the policy forbids; the work is kept aside.
+    Violated { violations: Vec<String> },
+    /// It finished, but what it returned cannot be used.
+    Malformed { problems: Vec<String> },
+}
+
+/// What a finished run leaves, by role.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Product {
+    /// A planner's plan, already checked.
+    Plan(Plan),
+    /// A worker's last commit.
+    Commit(Oid),
+    /// A validator's judgement.
+    Verdict(Verdict),
+    /// A merger's resolution of a conflict.
+    Resolution(Fold),
+    /// A merger's report that the conflict is not safe to resolve.
+    Unresolvable { report: String },
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Verdict {
+    pub pass: bool,
+    pub notes: String,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub issues: Vec<String>,
+}
+
+/// A changeset folded onto what it will land on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fold {
+    /// The commit whose tree is checked and which lands.
+    pub commit: Oid,
+    /// Identifies the change itself, whatever it is folded onto: an approval
+    /// stays good while this stays the same.
+    pub patch: String,
+    pub files: u32,
+    pub insertions: u32,
+    pub deletions: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BudgetScope {
+    Agent,
+    Session,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Killer {
+    /// We stopped it, because the session stops.
+    Us,
+    /// The kernel, for memory.
+    Memory,
+    /// Anyone else.
+    Other,
+}
+
+/// What a run that did not finish means for the work it was on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Consequence {
+    pub counts: Counts,
+    /// Whether the next attempt goes on from the unfinished work, or from a
+    /// clean start.
+    pub keep_work: bool,
+    /// Whether another executor might do better.
+    pub next_executor: bool,
+    pub pause_until: Option<Timestamp>,
+    /// For people, and for the agent that tries next.
+    pub note: String,
+}
+
+/// Whether a run uses up one of the retries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Counts {
+    /// It had its chance.
+    Retry,
+    /// It was not its fault; repeated too often it counts all the same.
+    Free,
+    /// It was our own doing.
+    Never,
+}
+
+impl Outcome {
+    /// The consequence of a run that did not finish; `None` if it did.
+    pub fn consequence(&self) -> Option<Consequence> {
+        let plain = |counts, keep_work, note: String| Consequence {
+            counts,
+            keep_work,
+            next_executor: false,
+            pause_until: None,
+            note,
+        };
+        let consequence = match self {
+            Outcome::Finished { .. } => return None,
+            Outcome::NoOp => {
+                plain(Counts::Retry, false, "stopped without changing anything".into())
+            }
+            Outcome::Uncommitted => plain(
+                Counts::Retry,
+                true,
+                "stopped with uncommitted changes; they are in place again, commit them".into(),
+            ),
+            Outcome::MaxTurns => {
+                plain(Counts::Retry, true, "ran out of turns before it was done".into())
+            }
+            Outcome::BudgetSpent { limit: BudgetScope::Agent } => {
+                plain(Counts::Retry, true, "reached its own budget before it was done".into())
+            }
+            Outcome::BudgetSpent { limit: BudgetScope::Session } => {
+                plain(Counts::Never, true, "stopped because the session's budget ran out".into())
+            }
+            Outcome::RateLimited { until } => Consequence {
+                pause_until: Some(*until),
+                ..plain(Counts::Free, true, "stopped by a limit of the provider".into())
+            },
+            Outcome::TimedOut => plain(Counts::Retry, true, "ran out of time".into()),
+            Outcome::Killed { by: Killer::Us } => {
+                plain(Counts::Never, true, "stopped together with the session".into())
+            }
+            Outcome::Killed { by: Killer::Memory } => {
+                plain(Counts::Retry, true, "killed because it used too much memory".into())
+            }
+            Outcome::Killed { by: Killer::Other } => {
+                plain(Counts::Free, true, "killed from outside".into())
+            }
+            Outcome::Crashed { detail } => Consequence {
+                next_executor: true,
+                ..plain(Counts::Retry, true, format!("crashed: {detail}"))
+            },
+            Outcome::Violated { violations } => plain(
+                Counts::Retry,
+                false,
+                format!("broke the rules, its work was set aside: {}", violations.join("; ")),
+            ),
+            Outcome::Malformed { problems } => plain(
+                Counts::Retry,
+                false,
+                format!("returned something unusable: {}", problems.join("; ")),
+            ),
+        };
+        Some(consequence)
+    }
+
+    /// One word for lists and counts.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Outcome::Finished { .. } => "finished",
+            Outcome::NoOp => "no-op",
+            Outcome::Uncommitted => "uncommitted",
+            Outcome::MaxTurns => "max-turns",
+            Outcome::BudgetSpent { .. } => "budget",
+            Outcome::RateLimited { .. } => "rate-limited",
+            Outcome::TimedOut => "timed-out",
+            Outcome::Killed { .. } => "killed",
+            Outcome::Crashed { .. } => "crashed",
+            Outcome::Violated { .. } => "violated",
+            Outcome::Malformed { .. } => "malformed",
+        }
+    }
+}
+
+/// How often something may be repeated without fault of its own before the
+/// repetition counts as a failure: nothing goes round for ever.
+pub const FREE_RERUNS: u32 = 5;
+
+/// What was tried already.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tally {
+    pub retries: u32,
+    pub free_reruns: u32,
+}
+
+/// Whether to try again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum Next {
+    Retry,
+    GiveUp,
+}
+
+impl Tally {
+    /// Counts a run that did not finish and says whether another may follow.
+    pub fn count(&mut self, counts: Counts, max_retries: u32) -> Next {
+        let counts = match counts {
+            Counts::Free if self.free_reruns >= FREE_RERUNS => Counts::Retry,
+            counts => counts,
+        };
+        match counts {
+            Counts::Never => Next::Retry,
+            Counts::Free => {
+                self.free_reruns += 1;
+                Next::Retry
+            }
+            Counts::Retry if self.retries < max_retries => {
+                self.retries += 1;
+                Next::Retry
+            }
+            Counts::Retry => Next::GiveUp,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn retries_run_out_and_free_reruns_end_up_counting() {
+        let mut tally = Tally::default();
+        assert_eq!(tally.count(Counts::Retry, 2), Next::Retry);
+        assert_eq!(tally.count(Counts::Retry, 2), Next::Retry);
+        assert_eq!(tally.count(Counts::Retry, 2), Next::GiveUp);
+
+        let mut tally = Tally::default();
+        for _ in 0..FREE_RERUNS {
+            assert_eq!(tally.count(Counts::Free, 1), Next::Retry);
+            assert_eq!(tally.retries, 0);
+        }
+        assert_eq!(tally.count(Counts::Free, 1), Next::Retry);
+        assert_eq!(tally.retries, 1);
+        assert_eq!(tally.count(Counts::Free, 1), Next::GiveUp);
+        assert_eq!(tally.count(Counts::Never, 1), Next::Retry);
+    }
+
+    /// One row for each outcome of the taxonomy: what it costs, where the
+    /// next attempt starts, who runs it.
+    #[test]
+    fn every_outcome_has_its_own_consequence() {
+        let until = Timestamp::from_second(1_000).unwrap();
+        let rows = [
+            (Outcome::NoOp, Counts::Retry, false, false),
+            (Outcome::Uncommitted, Counts::Retry, true, false),
+            (Outcome::MaxTurns, Counts::Retry, true, false),
+            (Outcome::BudgetSpent { limit: BudgetScope::Agent }, Counts::Retry, true, false),
+            (Outcome::BudgetSpent { limit: BudgetScope::Session }, Counts::Never, true, false),
+            (Outcome::RateLimited { until }, Counts::Free, true, false),
+            (Outcome::TimedOut, Counts::Retry, true, false),
+            (Outcome::Killed { by: Killer::Us }, Counts::Never, true, false),
+            (Outcome::Killed { by: Killer::Memory }, Counts::Retry, true, false),
+            (Outcome::Killed { by: Killer::Other }, Counts::Free, true, false),
+            (Outcome::Crashed { detail: "x".into() }, Counts::Retry, true, true),
+            (Outcome::Violated { violations: vec!["x".into()] }, Counts::Retry, false, false),
+            (Outcome::Malformed { problems: vec!["x".into()] }, Counts::Retry, false, false),
+        ];
+        for (outcome, counts, keep_work, next_executor) in rows {
+            let got = outcome.consequence().unwrap();
+            assert_eq!(
+                (got.counts, got.keep_work, got.next_executor),
+                (counts, keep_work, next_executor),
+                "{}",
+                outcome.name()
+            );
+            assert_eq!(got.pause_until.is_some(), matches!(outcome, Outcome::RateLimited { .. }));
+            assert!(!got.note.is_empty());
+        }
+        let product = Product::Commit(Oid::new("0".repeat(40)).unwrap());
+        assert_eq!(Outcome::Finished { product }.consequence(), None);
+    }
+}

@@ -1,0 +1,321 @@
+//! Agents coming, reporting and going.
+
+use jiff::Timestamp;
+
+use crate::event::{Process, Work};
+use crate::ids::{AgentId, ChangesetId, ExecutorName, Oid};
+use crate::money::{Budget, Spend};
+use crate::outcome::{Consequence, Counts, Killer, Next, Outcome, Product};
+
+use super::board::Place;
+use super::crew::Agent;
+use super::merging::ChangesetPhase;
+use super::task::{HistoryResult, Phase};
+use super::{PlanStep, Refusal, Stage, State, ensure};
+
+/// A validator that breaks gets one more try before a person is asked.
+const VALIDATOR_RETRIES: u32 = 1;
+
+impl State {
+    pub(super) fn claim(
+        &mut self,
+        at: Timestamp,
+        id: &AgentId,
+        work: &Work,
+        executor: &ExecutorName,
+        cap: Budget,
+        grant: Budget,
+    ) -> Result<(), Refusal> {
+        ensure!(!self.crew.knows(id), "`{id}` was used before");
+        match work {
+            Work::Plan => {
+                ensure!(
+                    self.stage == Stage::Planning && self.planning.step == PlanStep::Wanted,
+                    "no planner is wanted"
+                );
+                self.planning.step = PlanStep::Running;
+            }
+            Work::Develop { task, attempt } => {
+                let place = self.place(task)?;
+                let claimed = self.board.task(place);
+                ensure!(claimed.phase == Phase::Pending, "`{task}` is not pending");
+                ensure!(claimed.unmet == 0, "`{task}` needs tasks that are not done");
+                ensure!(
+                    *attempt == claimed.attempts + 1,
+                    "the next attempt at `{task}` is number {}",
+                    claimed.attempts + 1
+                );
+                self.check_locks_free(task)?;
+                self.board.task_mut(place).attempts = *attempt;
+                self.board.set_phase(place, Phase::Working { agent: id.clone() }, at);
+            }
+            Work::Validate { task, attempt } => {
+                let place = self.place(task)?;
+                let claimed = self.board.task(place);
+                ensure!(*attempt == claimed.attempts, "that is not the attempt to validate");
+                let Phase::Accepted { commit } = claimed.phase.clone() else {
+                    return Err(format!("`{task}` is not ready for validation"));
+                };
+                let agent = id.clone();
+                self.board.set_phase(place, Phase::Validating { commit, agent }, at);
+            }
+            Work::Resolve { changeset } => {
+                let Some(changeset) = self.merging.get_mut(changeset) else {
+                    return Err(format!("there is no changeset `{changeset}`"));
+                };
+                let ChangesetPhase::Conflicted { files } = changeset.phase.clone() else {
+                    return Err("it has no conflict to resolve".into());
+                };
+                changeset.phase = ChangesetPhase::Resolving { agent: id.clone(), files };
+            }
+        }
+        self.crew.hire(
+            id.clone(),
+            Agent {
+                work: work.clone(),
+                executor: executor.clone(),
+                cap,
+                grant,
+                spend: Spend::default(),
+                wants_grant: false,
+                stop_sent: false,
+                process: None,
+                snapshot: None,
+                claimed_at: at,
+            },
+        );
+        Ok(())
+    }
+
+    fn live_agent(&mut self, id: &AgentId) -> Result<&mut Agent, Refusal> {
+        self.crew.live_mut(id).ok_or_else(|| format!("`{id}` is not at work"))
+    }
+
+    pub(super) fn agent_started(&mut self, id: &AgentId, process: &Process) -> Result<(), Refusal> {
+        let agent = self.live_agent(id)?;
+        ensure!(agent.process.is_none(), "`{id}` was started before");
+        agent.process = Some(process.clone());
+        Ok(())
+    }
+
+    pub(super) fn report_usage(&mut self, id: &AgentId, spend: &Spend) -> Result<(), Refusal> {
+        let agent = self.live_agent(id)?;
+        agent.spend = agent.spend.at_least(*spend);
+        Ok(())
+    }
+
+    pub(super) fn want_grant(&mut self, id: &AgentId) -> Result<(), Refusal> {
+        let agent = self.live_agent(id)?;
+        ensure!(agent.grant != Budget::Unlimited, "`{id}` has no limit to extend");
+        ensure!(agent.grant != agent.cap, "`{id}` has all it may ever have");
+        agent.wants_grant = true;
+        Ok(())
+    }
+
+    pub(super) fn grant(&mut self, id: &AgentId, grant: Budget) -> Result<(), Refusal> {
+        let agent = self.live_agent(id)?;
+        ensure!(agent.wants_grant, "`{id}` did not ask for more");
+        agent.grant = grant;
+        agent.wants_grant = false;
+        Ok(())
+    }
+
+    pub(super) fn snapshot(&mut self, id: &AgentId, commit: &Oid) -> Result<(), Refusal> {
+        self.live_agent(id)?.snapshot = Some(commit.clone());
+        Ok(())
+    }
+
+    pub(super) fn stop_sent(&mut self, id: &AgentId) -> Result<(), Refusal> {
+        self.live_agent(id)?.stop_sent = true;
+        Ok(())
+    }
+
+    /// The claim is rolled back; another executor may have more luck.
+    pub(super) fn start_failed(
+        &mut self,
+        at: Timestamp,
+        id: &AgentId,
+        reason: &str,
+    ) -> Result<(), Refusal> {
+        let agent = self.live_agent(id)?;
+        ensure!(agent.process.is_none(), "`{id}` is running");
+        let consequence = Consequence {
+            counts: Counts::Retry,
+            keep_work: true,
+            next_executor: true,
+            pause_until: None,
+            note: format!("could not be started: {reason}"),
+        };
+        self.unfinished(at, id, Spend::default(), "not-started", &consequence)
+    }
+
+    pub(super) fn agent_lost(
+        &mut self,
+        at: Timestamp,
+        id: &AgentId,
+        spend: Spend,
+    ) -> Result<(), Refusal> {
+        let lost = Outcome::Killed { by: Killer::Other };
+        match lost.consequence() {
+            Some(consequence) => self.unfinished(at, id, spend, "lost", &consequence),
+            None => Ok(()),
+        }
+    }
+
+    pub(super) fn agent_exited(
+        &mut self,
+        at: Timestamp,
+        id: &AgentId,
+        outcome: &Outcome,
+        spend: Spend,
+    ) -> Result<(), Refusal> {
+        if let Some(consequence) = outcome.consequence() {
+            return self.unfinished(at, id, spend, outcome.name(), &consequence);
+        }
+        let Outcome::Finished { product } = outcome else { return Ok(()) };
+        let work = self.live_agent(id)?.work.clone();
+        self.take_product(at, &work, product)?;
+        self.crew.dismiss(id, spend, outcome.name(), at);
+        Ok(())
+    }
+
+    fn take_product(
+        &mut self,
+        at: Timestamp,
+        work: &Work,
+        product: &Product,
+    ) -> Result<(), Refusal> {
+        match (work, product) {
+            (Work::Plan, Product::Plan(plan)) => {
+                self.board.put_plan(plan, at).map_err(|bad| bad.to_string())?;
+                self.planning.step = PlanStep::Proposed(plan.clone());
+            }
+            (Work::Develop { task, .. }, Product::Commit(commit)) => {
+                let place = self.place(task)?;
+                self.board.task_mut(place).snapshot = None;
+                self.board.set_phase(place, Phase::Built { commit: commit.clone() }, at);
+            }
+            (Work::Validate { task, .. }, Product::Verdict(verdict)) => {
+                let place = self.place(task)?;
+                let Phase::Validating { commit, .. } = self.board.task(place).phase.clone() else {
+                    return Err(format!("`{task}` is not being validated"));
+                };
+                let next = if verdict.pass {
+                    Phase::Validated { commit }
+                } else {
+                    let findings = [&[verdict.notes.clone()][..], &verdict.issues].concat();
+                    Phase::Disputed { commit, notes: findings.join("\n") }
+                };
+                self.board.set_phase(place, next, at);
+            }
+            (Work::Resolve { changeset }, Product::Resolution(fold)) => {
+                let Some(changeset) = self.merging.get_mut(changeset) else {
+                    return Err(format!("there is no changeset `{changeset}`"));
+                };
+                changeset.phase = ChangesetPhase::Folded { fold: fold.clone() };
+            }
+            (Work::Resolve { changeset }, Product::Unresolvable { report }) => {
+                self.return_changeset(at, changeset, HistoryResult::Conflicted, report)?;
+            }
+            _ => return Err("that is not what this agent was to make".into()),
+        }
+        Ok(())
+    }
+
+    /// Books a run that did not finish and decides what becomes of its work.
+    fn unfinished(
+        &mut self,
+        at: Timestamp,
+        id: &AgentId,
+        spend: Spend,
+        outcome: &'static str,
+        consequence: &Consequence,
+    ) -> Result<(), Refusal> {
+        let Some(agent) = self.crew.dismiss(id, spend, outcome, at) else {
+            return Err(format!("`{id}` is not at work"));
+        };
+        if let Some(until) = consequence.pause_until {
+            self.pause(until);
+        }
+        match &agent.work {
+            Work::Plan => self.planner_failed(consequence),
+            Work::Develop { task, .. } => {
+                let place = self.place(task)?;
+                self.attempt_failed(at, place, agent.snapshot, consequence);
+            }
+            Work::Validate { task, .. } => {
+                let place = self.place(task)?;
+                self.validator_failed(at, place, consequence);
+            }
+            Work::Resolve { changeset } => self.merger_failed(at, changeset, consequence)?,
+        }
+        Ok(())
+    }
+
+    fn planner_failed(&mut self, consequence: &Consequence) {
+        let planning = &mut self.planning;
+        planning.notes.push(consequence.note.clone());
+        planning.executors_failed += usize::from(consequence.next_executor);
+        planning.step = PlanStep::Wanted;
+        match planning.tally.count(consequence.counts, self.rules.max_retries) {
+            Next::Retry => {}
+            Next::GiveUp => self.give_up_planning(),
+        }
+    }
+
+    fn merger_failed(
+        &mut self,
+        at: Timestamp,
+        id: &ChangesetId,
+        consequence: &Consequence,
+    ) -> Result<(), Refusal> {
+        let max_retries = self.rules.max_retries;
+        let Some(changeset) = self.merging.get_mut(id) else { return Ok(()) };
+        let ChangesetPhase::Resolving { files, .. } = changeset.phase.clone() else {
+            return Ok(());
+        };
+        changeset.mergers_failed += usize::from(consequence.next_executor);
+        match changeset.merger_tally.count(consequence.counts, max_retries) {
+            Next::Retry => {
+                changeset.phase = ChangesetPhase::Conflicted { files };
+                Ok(())
+            }
+            Next::GiveUp => {
+                let report = format!("conflicts in {}; {}", files.join(", "), consequence.note);
+                self.return_changeset(at, id, HistoryResult::Conflicted, &report)
+            }
+        }
+    }
+
+    /// An attempt at a task came to nothing: again, or never again.
+    pub(super) fn attempt_failed(
+        &mut self,
+        at: Timestamp,
+        place: Place,
+        snapshot: Option<Oid>,
+        consequence: &Consequence,
+    ) {
+        self.board.note(place, at, HistoryResult::Failed, consequence.note.clone());
+        let max_retries = self.rules.max_retries;
+        let task = self.board.task_mut(place);
+        // Without a newer snapshot the one it started from is still the best.
+        task.snapshot =
+            if consequence.keep_work { snapshot.or(task.snapshot.take()) } else { None };
+        task.executors_failed += usize::from(consequence.next_executor);
+        let next = match task.tally.count(consequence.counts, max_retries) {
+            Next::Retry => self.board.again(),
+            Next::GiveUp => Phase::Failed { reason: consequence.note.clone() },
+        };
+        self.board.set_phase(place, next, at);
+    }
+
+    fn validator_failed(&mut self, at: Timestamp, place: Place, consequence: &Consequence) {
+        let Phase::Validating { commit, .. } = self.board.task(place).phase.clone() else { return };
+        let tally = &mut self.board.task_mut(place).validator_tally;
+        let next = match tally.count(consequence.counts, VALIDATOR_RETRIES) {
+            Next::Retry => Phase::Accepted { commit },
+            Next::GiveUp => Phase::Unjudged { commit },
+        };
+        self.board.set_phase(place, next, at);
+    }
+}

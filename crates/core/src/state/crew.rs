@@ -1,0 +1,245 @@
+//! The agents at work, what all of them have cost, and what may still be
+//! spent.
+//!
+//! A session's budget is handed out in slices. What an agent holds counts as
+//! spent until it ends, so the shares handed out never add up to more than
+//! the budget, whoever crashes when. An agent can pass its share only by the
+//! request that was under way when it ran out.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Timestamp;
+use serde::Serialize;
+
+use crate::event::{Process, Work};
+use crate::ids::{AgentId, ExecutorName, Oid, Role};
+use crate::money::{Budget, Spend, Unit};
+
+/// Into how many slices a session's budget is cut: enough for every agent to
+/// hold one and come back for more, few enough not to ask all the time.
+const SLICES: u64 = 16;
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Agent {
+    pub work: Work,
+    pub executor: ExecutorName,
+    pub cap: Budget,
+    pub grant: Budget,
+    pub spend: Spend,
+    pub wants_grant: bool,
+    pub stop_sent: bool,
+    pub process: Option<Process>,
+    pub snapshot: Option<Oid>,
+    pub claimed_at: Timestamp,
+}
+
+/// An agent run that is over.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct PastAgent {
+    pub agent: AgentId,
+    pub work: Work,
+    pub executor: ExecutorName,
+    pub spend: Spend,
+    pub outcome: &'static str,
+    pub claimed_at: Timestamp,
+    pub ended_at: Timestamp,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Crew {
+    live: BTreeMap<AgentId, Agent>,
+    past: Vec<PastAgent>,
+    #[serde(skip)]
+    past_ids: BTreeSet<AgentId>,
+    past_spend: Spend,
+    session_budget: Budget,
+    /// The person chose to stop at the budget: nobody is started any more.
+    closed: bool,
+}
+
+impl Crew {
+    pub fn new(session_budget: Budget) -> Self {
+        Crew {
+            live: BTreeMap::new(),
+            past: Vec::new(),
+            past_ids: BTreeSet::new(),
+            past_spend: Spend::default(),
+            session_budget,
+            closed: false,
+        }
+    }
+
+    pub fn live(&self) -> &BTreeMap<AgentId, Agent> {
+        &self.live
+    }
+
+    pub fn past(&self) -> &[PastAgent] {
+        &self.past
+    }
+
+    pub fn live_in(&self, role: Role) -> usize {
+        self.live.values().filter(|agent| agent.work.role() == role).count()
+    }
+
+    pub fn spent(&self) -> Spend {
+        self.live.values().fold(self.past_spend, |sum, agent| sum.plus(agent.spend))
+    }
+
+    pub fn session_budget(&self) -> Budget {
+        self.session_budget
+    }
+
+    pub fn is_closed(&self) -> bool {
+        self.closed
+    }
+
+    /// Whether some agent is at work without waiting for money.
+    pub fn anyone_busy(&self) -> bool {
+        self.live.values().any(|agent| !agent.wants_grant)
+    }
+
+    /// What the session may still hand out.
+    pub fn room(&self) -> Room {
+        let Some((unit, limit)) = limited(self.session_budget) else { return Room::Unlimited };
+        let held = |agent: &Agent| amount(agent.grant).max(unit.measure(&agent.spend));
+        let committed =
+            self.live.values().map(held).fold(unit.measure(&self.past_spend), u64::saturating_add);
+        Room::Limited {
+            unit,
+            left: limit.saturating_sub(committed),
+            slice: (limit / SLICES).max(1),
+        }
+    }
+
+    pub(super) fn knows(&self, agent: &AgentId) -> bool {
+        self.live.contains_key(agent) || self.past_ids.contains(agent)
+    }
+
+    pub(super) fn hire(&mut self, id: AgentId, agent: Agent) {
+        self.live.insert(id, agent);
+    }
+
+    pub(super) fn live_mut(&mut self, id: &AgentId) -> Option<&mut Agent> {
+        self.live.get_mut(id)
+    }
+
+    pub(super) fn all_live_mut(&mut self) -> impl Iterator<Item = &mut Agent> {
+        self.live.values_mut()
+    }
+
+    /// Takes an agent off the list of the living and its cost into the books.
+    pub(super) fn dismiss(
+        &mut self,
+        id: &AgentId,
+        spend: Spend,
+        outcome: &'static str,
+        at: Timestamp,
+    ) -> Option<Agent> {
+        let mut agent = self.live.remove(id)?;
+        agent.spend = agent.spend.at_least(spend);
+        self.past_spend = self.past_spend.plus(agent.spend);
+        self.past_ids.insert(id.clone());
+        self.past.push(PastAgent {
+            agent: id.clone(),
+            work: agent.work.clone(),
+            executor: agent.executor.clone(),
+            spend: agent.spend,
+            outcome,
+            claimed_at: agent.claimed_at,
+            ended_at: at,
+        });
+        Some(agent)
+    }
+
+    pub(super) fn raise(&mut self, by: u64) {
+        if let Some((unit, limit)) = limited(self.session_budget) {
+            self.session_budget = unit.budget(limit.saturating_add(by));
+        }
+    }
+
+    pub(super) fn close(&mut self) {
+        self.closed = true;
+    }
+}
+
+/// What is left of the session's budget after everything handed out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Room {
+    Unlimited,
+    Limited { unit: Unit, left: u64, slice: u64 },
+}
+
+impl Room {
+    pub fn is_empty(&self) -> bool {
+        matches!(self, Room::Limited { left: 0, .. })
+    }
+
+    /// A share for an agent that holds `held` already, taken out of the room;
+    /// `None` if there is nothing to give or nothing more it may have.
+    pub fn take(&mut self, held: Budget, cap: Budget) -> Option<Budget> {
+        let Room::Limited { unit, left, slice } = self else { return Some(Budget::Unlimited) };
+        let held = amount(held);
+        let within_cap = match limited(cap) {
+            Some((cap_unit, cap)) if cap_unit == *unit => cap.saturating_sub(held),
+            _ => u64::MAX,
+        };
+        let more = (*left).min(*slice).min(within_cap);
+        if more == 0 {
+            return None;
+        }
+        *left -= more;
+        Some(unit.budget(held.saturating_add(more)))
+    }
+}
+
+fn limited(budget: Budget) -> Option<(Unit, u64)> {
+    Some((budget.unit()?, amount(budget)))
+}
+
+/// The bare figure of a budget, 0 where there is none to speak of.
+fn amount(budget: Budget) -> u64 {
+    match budget {
+        Budget::Unlimited => 0,
+        Budget::Usd(usd) => usd.micros(),
+        Budget::Tokens(tokens) => tokens,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::money::Usd;
+
+    fn room(left: u64, slice: u64) -> Room {
+        Room::Limited { unit: Unit::Usd, left, slice }
+    }
+
+    fn usd(micros: u64) -> Budget {
+        Budget::Usd(Usd::from_micros(micros))
+    }
+
+    #[test]
+    fn shares_never_add_up_to_more_than_there_is() {
+        let mut room = room(100, 40);
+        assert_eq!(room.take(usd(0), Budget::Unlimited), Some(usd(40)));
+        assert_eq!(room.take(usd(0), Budget::Unlimited), Some(usd(40)));
+        assert_eq!(room.take(usd(0), Budget::Unlimited), Some(usd(20)));
+        assert_eq!(room.take(usd(0), Budget::Unlimited), None);
+        assert!(room.is_empty());
+    }
+
+    #[test]
+    fn a_share_stops_at_the_agents_own_cap() {
+        let mut room = room(100, 40);
+        assert_eq!(room.take(usd(0), usd(30)), Some(usd(30)));
+        assert_eq!(room.take(usd(30), usd(30)), None);
+        // A cap in another unit is the attempt's business.
+        assert_eq!(room.take(usd(0), Budget::Tokens(5)), Some(usd(40)));
+    }
+
+    #[test]
+    fn without_a_session_budget_nobody_is_held_back() {
+        assert_eq!(Room::Unlimited.take(Budget::Unlimited, usd(1)), Some(Budget::Unlimited));
+        assert!(!Room::Unlimited.is_empty());
+    }
+}

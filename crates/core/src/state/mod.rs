@@ -1,0 +1,276 @@
+//! What is true now: a fold of the events, and nothing else.
+//!
+//! [`State::apply`] is the only writer. It refuses an event that cannot follow
+//! the current state, as data and without changing anything, because such an
+//! event means a damaged journal or a mistake in the shell.
+
+mod agents;
+pub mod board;
+mod changesets;
+mod checks;
+pub mod crew;
+pub mod merging;
+mod people;
+mod session;
+pub mod task;
+
+use jiff::Timestamp;
+use serde::Serialize;
+
+use crate::event::{End, Event, Wave};
+use crate::gate::Gate;
+use crate::ids::{SessionId, TaskId};
+use crate::outcome::Tally;
+use crate::plan::Plan;
+use crate::rules::Rules;
+
+use board::{Board, Place};
+use crew::Crew;
+use merging::{Merging, Publishing};
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct State {
+    pub session: SessionId,
+    pub goal: String,
+    pub rules: Rules,
+    /// Fingerprint of the configuration the session runs by.
+    pub config: String,
+    /// The configuration file has changed since.
+    pub config_drifted: bool,
+    pub stage: Stage,
+    /// 0 until the first plan is approved.
+    pub cycle: u32,
+    pub planning: Planning,
+    pub board: Board,
+    pub crew: Crew,
+    pub merging: Merging,
+    pub publishing: Publishing,
+    pub gate: Option<Gate>,
+    pub paused_until: Option<Timestamp>,
+    /// How many agents the memory holds, by the last sample.
+    pub memory_holds: Option<u64>,
+    pub stopping: bool,
+    pub suspended: bool,
+    pub started_at: Timestamp,
+    pub last_at: Timestamp,
+    pub events: u64,
+}
+
+/// Which part of the session it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stage {
+    Planning,
+    /// A plan is approved or the person said to go on.
+    CycleDue,
+    Wave(Wave),
+    /// Decided, but not yet recorded as the end.
+    Closing(End),
+    Ended(End),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Planning {
+    pub step: PlanStep,
+    /// Plans the person sent back, this time around.
+    pub rejections: u32,
+    /// What the person and earlier tries have to say to the next planner.
+    pub notes: Vec<String>,
+    pub tally: Tally,
+    pub executors_failed: usize,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PlanStep {
+    Wanted,
+    Running,
+    Proposed(Plan),
+    Approved,
+}
+
+/// After this many rejected plans it is time to write one by hand.
+pub const PLAN_REJECTIONS: u32 = 3;
+
+/// An event that cannot follow the state it was applied to.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{event}` cannot follow: {why}")]
+pub struct Illegal {
+    pub event: String,
+    pub why: String,
+}
+
+/// The reason alone; [`State::apply`] adds which event it was.
+type Refusal = String;
+
+/// Refuses unless a condition holds.
+macro_rules! ensure {
+    ($condition:expr, $($why:tt)+) => {
+        if !$condition {
+            return Err(format!($($why)+));
+        }
+    };
+}
+use ensure;
+
+impl State {
+    /// The state after the first event, which starts a session.
+    pub fn begin(at: Timestamp, event: &Event) -> Result<State, Illegal> {
+        let Event::SessionStarted { session, goal, rules, config, plan } = event else {
+            return Err(illegal(event, "a session begins with session.started"));
+        };
+        let board = Board::new(rules.waves);
+        if let Some(plan) = plan {
+            board.put_plan(plan, at).map_err(|bad| illegal(event, bad.to_string()))?;
+        }
+        Ok(State {
+            session: session.clone(),
+            goal: goal.clone(),
+            rules: (**rules).clone(),
+            config: config.clone(),
+            config_drifted: false,
+            stage: Stage::Planning,
+            cycle: 0,
+            planning: Planning::from(plan.clone()),
+            board,
+            crew: Crew::new(rules.session_budget),
+            merging: Merging::default(),
+            publishing: Publishing::Nothing,
+            gate: None,
+            paused_until: None,
+            memory_holds: None,
+            stopping: false,
+            suspended: false,
+            started_at: at,
+            last_at: at,
+            events: 1,
+        })
+    }
+
+    /// Folds a whole history.
+    pub fn replay<'a>(
+        history: impl IntoIterator<Item = (Timestamp, &'a Event)>,
+    ) -> Result<Option<State>, Illegal> {
+        let mut state: Option<State> = None;
+        for (at, event) in history {
+            match &mut state {
+                None => state = Some(State::begin(at, event)?),
+                Some(state) => state.apply(at, event)?,
+            }
+        }
+        Ok(state)
+    }
+
+    /// Folds one fact in, or refuses it and stays as it was.
+    pub fn apply(&mut self, at: Timestamp, event: &Event) -> Result<(), Illegal> {
+        self.fold(at, event).map_err(|why| illegal(event, why))?;
+        self.last_at = at;
+        self.events += 1;
+        Ok(())
+    }
+
+    fn fold(&mut self, at: Timestamp, event: &Event) -> Result<(), Refusal> {
+        ensure!(!matches!(self.stage, Stage::Ended(_)), "the session has ended");
+        ensure!(
+            !self.suspended || matches!(event, Event::SessionResumed { .. }),
+            "the session is suspended"
+        );
+        match event {
+            Event::SessionStarted { .. } => Err("the session has started already".into()),
+            Event::SessionResumed { .. } => {
+                self.resume(at);
+                Ok(())
+            }
+            Event::StopRequested => {
+                self.stopping = true;
+                Ok(())
+            }
+            Event::SessionSuspended => self.suspend(),
+            Event::SessionEnded { end } => self.end(*end),
+            Event::CycleStarted { cycle, config } => self.start_cycle(at, *cycle, config),
+            Event::ValidationStarted => self.start_validation(),
+            Event::MemorySampled { free_mb } => {
+                self.sample_memory(*free_mb);
+                Ok(())
+            }
+            Event::ProviderLimited { until } => {
+                self.pause(*until);
+                Ok(())
+            }
+            Event::PauseEnded => self.end_pause(),
+
+            Event::GateOpened { gate } => self.open_gate(gate),
+            Event::GateAnswered { gate, answer } => self.answer_gate(at, gate, answer),
+
+            Event::AgentClaimed { agent, work, executor, cap, grant } => {
+                self.claim(at, agent, work, executor, *cap, *grant)
+            }
+            Event::AgentStarted { agent, process } => self.agent_started(agent, process),
+            Event::AgentStartFailed { agent, reason } => self.start_failed(at, agent, reason),
+            Event::UsageReported { agent, spend } => self.report_usage(agent, spend),
+            Event::GrantWanted { agent } => self.want_grant(agent),
+            Event::Granted { agent, grant } => self.grant(agent, *grant),
+            Event::SnapshotTaken { agent, commit } => self.snapshot(agent, commit),
+            Event::StopSent { agent } => self.stop_sent(agent),
+            Event::AgentExited { agent, outcome, spend } => {
+                self.agent_exited(at, agent, outcome, *spend)
+            }
+            Event::AgentLost { agent, spend } => self.agent_lost(at, agent, *spend),
+
+            Event::InspectionStarted { task } => self.start_inspection(at, task),
+            Event::InspectionFinished { task, violations } => {
+                self.finish_inspection(at, task, violations)
+            }
+            Event::AcceptanceStarted { task } => self.start_acceptance(at, task),
+            Event::AcceptanceFinished { task, failures } => {
+                self.finish_acceptance(at, task, failures)
+            }
+
+            Event::MergePlanned { changesets } => self.plan_merge(changesets),
+            Event::FoldStarted { changeset, tasks } => self.start_fold(changeset, tasks),
+            Event::FoldFinished { changeset, result } => self.finish_fold(changeset, result),
+            Event::VerifyStarted { changeset } => self.start_verify(changeset),
+            Event::VerifyFinished { changeset, result } => {
+                self.finish_verify(at, changeset, result)
+            }
+            Event::ChangesetDeferred { changeset, why } => self.defer(changeset, why),
+            Event::LandStarted { changeset } => self.start_land(changeset),
+            Event::LandFinished { changeset, result } => self.finish_land(at, changeset, result),
+            Event::PublishStarted { commit } => self.start_publish(commit),
+            Event::PublishFinished { commit, result } => self.finish_publish(commit, result),
+        }
+    }
+
+    pub fn ended(&self) -> Option<End> {
+        match self.stage {
+            Stage::Ended(end) => Some(end),
+            Stage::Planning | Stage::CycleDue | Stage::Wave(_) | Stage::Closing(_) => None,
+        }
+    }
+
+    fn place(&self, task: &TaskId) -> Result<Place, Refusal> {
+        self.board.place(task).ok_or_else(|| format!("there is no task `{task}`"))
+    }
+}
+
+impl From<Option<Plan>> for Planning {
+    /// With a plan at hand there is something to approve; without one a
+    /// planner is wanted.
+    fn from(plan: Option<Plan>) -> Self {
+        Planning {
+            step: plan.map_or(PlanStep::Wanted, PlanStep::Proposed),
+            rejections: 0,
+            notes: Vec::new(),
+            tally: Tally::default(),
+            executors_failed: 0,
+        }
+    }
+}
+
+fn illegal(event: &Event, why: impl Into<String>) -> Illegal {
+    let name = serde_json::to_value(event)
+        .ok()
+        .and_then(|value| value.get("t")?.as_str().map(str::to_owned))
+        .unwrap_or_default();
+    Illegal { event: name, why: why.into() }
+}

@@ -1,0 +1,120 @@
+//! The session's own course: cycles, waves, pauses, stop, resume, end.
+
+use jiff::Timestamp;
+
+use crate::event::{End, Wave};
+use crate::rules::WaveMode;
+
+use super::merging::{ChangesetPhase, Publishing};
+use super::task::{Phase, Step};
+use super::{Refusal, Stage, State, ensure};
+
+impl State {
+    /// Another process goes on where one left off. What the orchestrator did
+    /// itself is to be done again; agents are accounted for one by one.
+    pub(super) fn resume(&mut self, at: Timestamp) {
+        self.suspended = false;
+        self.stopping = false;
+        self.memory_holds = None;
+        // An unanswered question is asked again.
+        self.gate = None;
+        for agent in self.crew.all_live_mut() {
+            agent.stop_sent = false;
+        }
+        for place in 0..self.board.tasks().len() {
+            let again = match &self.board.task(place).phase {
+                Phase::Inspecting { commit } => Phase::Built { commit: commit.clone() },
+                Phase::Accepting { commit } => Phase::Done { commit: commit.clone() },
+                _ => continue,
+            };
+            self.board.set_phase(place, again, at);
+        }
+        for changeset in &mut self.merging.changesets {
+            changeset.phase = match changeset.phase.clone() {
+                ChangesetPhase::Folding => ChangesetPhase::Planned,
+                ChangesetPhase::Verifying { fold } => ChangesetPhase::Folded { fold },
+                ChangesetPhase::Landing { fold } => ChangesetPhase::Approved { fold },
+                other => other,
+            };
+        }
+        if let Publishing::Running { commit } = &self.publishing {
+            self.publishing = Publishing::Wanted { commit: commit.clone() };
+        }
+    }
+
+    pub(super) fn suspend(&mut self) -> Result<(), Refusal> {
+        ensure!(self.crew.live().is_empty(), "agents are still at work");
+        self.suspended = true;
+        Ok(())
+    }
+
+    pub(super) fn end(&mut self, end: End) -> Result<(), Refusal> {
+        ensure!(self.crew.live().is_empty(), "agents are still at work");
+        ensure!(self.gate.is_none(), "a question is still open");
+        let in_flight = self.merging.changesets.iter().find(|changeset| {
+            matches!(
+                changeset.phase,
+                ChangesetPhase::Approved { .. } | ChangesetPhase::Landing { .. }
+            )
+        });
+        if let Some(changeset) = in_flight {
+            return Err(format!(
+                "changeset `{}` is approved but has not landed",
+                changeset.planned.id
+            ));
+        }
+        self.stage = Stage::Ended(end);
+        Ok(())
+    }
+
+    pub(super) fn start_cycle(
+        &mut self,
+        at: Timestamp,
+        cycle: u32,
+        config: &str,
+    ) -> Result<(), Refusal> {
+        ensure!(self.stage == Stage::CycleDue, "no cycle is due");
+        ensure!(cycle == self.cycle + 1, "the next cycle is {}, not {cycle}", self.cycle + 1);
+        ensure!(
+            cycle <= self.rules.max_wave_cycles,
+            "only {} cycles are allowed",
+            self.rules.max_wave_cycles
+        );
+        self.cycle = cycle;
+        self.config_drifted = config != self.config;
+        self.stage = Stage::Wave(Wave::Development);
+        self.merging.changesets.clear();
+        self.board.set_developing(true);
+        self.board.readmit_requeued(at);
+        Ok(())
+    }
+
+    pub(super) fn start_validation(&mut self) -> Result<(), Refusal> {
+        ensure!(self.rules.waves == WaveMode::Strict, "waves overlap in this session");
+        ensure!(self.stage == Stage::Wave(Wave::Development), "no development wave is under way");
+        for step in [Step::Working, Step::Built, Step::Inspecting] {
+            ensure!(self.board.is_empty(step), "development is still under way");
+        }
+        self.board.set_developing(false);
+        self.stage = Stage::Wave(Wave::Validation);
+        Ok(())
+    }
+
+    /// Memory that is free now comes on top of what the living already use.
+    pub(super) fn sample_memory(&mut self, free_mb: u64) {
+        self.memory_holds = self.rules.memory_per_agent_mb.map(|each| {
+            let more = free_mb / each.max(1);
+            (self.crew.live().len() as u64).saturating_add(more).max(1)
+        });
+    }
+
+    pub(super) fn pause(&mut self, until: Timestamp) {
+        self.paused_until = self.paused_until.max(Some(until));
+    }
+
+    pub(super) fn end_pause(&mut self) -> Result<(), Refusal> {
+        ensure!(self.paused_until.is_some(), "nothing is paused");
+        self.paused_until = None;
+        Ok(())
+    }
+}
