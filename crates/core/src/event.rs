@@ -65,6 +65,9 @@ pub enum Event {
     GateOpened { gate: Gate },
     #[serde(rename = "gate.answered")]
     GateAnswered { gate: Gate, answer: Answer },
+    /// Something else settled the question while it was open.
+    #[serde(rename = "gate.withdrawn")]
+    GateWithdrawn { gate: Gate },
 
     // Agents.
     /// The claim comes before the process: a crash in between loses nothing.

@@ -1,1 +1,3 @@
 //! What the tests stand on, and nothing that ships.
+
+pub mod sim;

@@ -14,21 +14,25 @@ use crate::state::merging::{Changeset, ChangesetPhase, Publishing};
 use crate::state::task::Step;
 
 use super::schedule::Desk;
-use super::{Action, ask, cycle_over};
+use super::{Action, Draft, cycle_over};
 
 /// How often a changeset is folded anew because its base moved.
 pub const BASE_MOVES: u32 = 5;
 
 /// Starts the wave if there is something to merge.
-pub(super) fn begin(state: &State) -> Vec<Action> {
+pub(super) fn begin(state: &State) -> Draft {
     let changesets = plan(state);
-    if changesets.is_empty() { cycle_over(state) } else { vec![Action::PlanMerge { changesets }] }
+    if changesets.is_empty() {
+        cycle_over(state)
+    } else {
+        Draft::of(Action::PlanMerge { changesets })
+    }
 }
 
-/// One changeset for each group with validated tasks.
+/// One changeset for each group that has something to land.
 fn plan(state: &State) -> Vec<PlannedChangeset> {
     let board = &state.board;
-    let groups = board.groups_in_order(Step::Validated);
+    let groups = board.mergeable();
     let mut changeset_of: BTreeMap<&TaskId, ChangesetId> = BTreeMap::new();
     for (group, places) in &groups {
         for &place in places {
@@ -55,18 +59,20 @@ fn plan(state: &State) -> Vec<PlannedChangeset> {
         .collect()
 }
 
-pub(super) fn merge(state: &State) -> Vec<Action> {
+pub(super) fn merge(state: &State) -> Draft {
     match &state.publishing {
-        Publishing::Wanted { commit } => return vec![Action::Publish { commit: commit.clone() }],
-        Publishing::Running { .. } => return Vec::new(),
+        Publishing::Wanted { commit } => {
+            return Draft::of(Action::Publish { commit: commit.clone() });
+        }
+        Publishing::Running { .. } => return Draft::default(),
         Publishing::Nothing | Publishing::Waiting { .. } | Publishing::Published { .. } => {}
     }
     let Some(changeset) = state.merging.current() else { return cycle_over(state) };
     let id = changeset.planned.id.clone();
     match &changeset.phase {
-        ChangesetPhase::Planned => vec![fold_or_defer(state, changeset)],
+        ChangesetPhase::Planned => Draft::of(fold_or_defer(state, changeset)),
         ChangesetPhase::Conflicted { .. } if state.crew.is_closed() => {
-            vec![Action::Defer { changeset: id, why: Deferral::NoBudget }]
+            Draft::of(Action::Defer { changeset: id, why: Deferral::NoBudget })
         }
         ChangesetPhase::Conflicted { .. } => {
             let mut desk = Desk::open(state);
@@ -75,9 +81,9 @@ pub(super) fn merge(state: &State) -> Vec<Action> {
         }
         // The merger may be waiting for money.
         ChangesetPhase::Resolving { .. } => Desk::open(state).close(),
-        ChangesetPhase::Folded { .. } => vec![Action::Verify { changeset: id }],
-        ChangesetPhase::Verified { .. } => ask(state, Gate::Changeset(id)),
-        ChangesetPhase::Approved { .. } => vec![Action::Land { changeset: id }],
+        ChangesetPhase::Folded { .. } => Draft::of(Action::Verify { changeset: id }),
+        ChangesetPhase::Verified { .. } => Draft::question(Gate::Changeset(id)),
+        ChangesetPhase::Approved { .. } => Draft::of(Action::Land { changeset: id }),
         ChangesetPhase::Folding
         | ChangesetPhase::Verifying { .. }
         | ChangesetPhase::Landing { .. }
@@ -85,7 +91,7 @@ pub(super) fn merge(state: &State) -> Vec<Action> {
         | ChangesetPhase::Skipped
         | ChangesetPhase::Rejected { .. }
         | ChangesetPhase::Returned { .. }
-        | ChangesetPhase::Deferred { .. } => Vec::new(),
+        | ChangesetPhase::Deferred { .. } => Draft::default(),
     }
 }
 

@@ -69,6 +69,10 @@ pub enum Action {
     Ask {
         gate: Gate,
     },
+    /// Take a question back that answered itself.
+    Withdraw {
+        gate: Gate,
+    },
     /// Nothing can be started before this moment; then report that the pause
     /// is over.
     WaitUntil {
@@ -106,6 +110,7 @@ impl Action {
             Action::Land { changeset } => Event::LandStarted { changeset },
             Action::Publish { commit } => Event::PublishStarted { commit },
             Action::Ask { gate } => Event::GateOpened { gate },
+            Action::Withdraw { gate } => Event::GateWithdrawn { gate },
             Action::Suspend => Event::SessionSuspended,
             Action::End { end } => Event::SessionEnded { end },
             Action::WaitUntil { .. } => return None,
@@ -124,14 +129,51 @@ pub fn decide(state: &State) -> Vec<Action> {
     if state.crew.is_closed() && !state.crew.live().is_empty() {
         return stop_everyone(state);
     }
-    match state.stage {
+    let draft = match state.stage {
         Stage::Planning => plan(state),
-        Stage::CycleDue => vec![Action::StartCycle { cycle: state.cycle + 1 }],
+        Stage::CycleDue => Draft::of(Action::StartCycle { cycle: state.cycle + 1 }),
         Stage::Wave(Wave::Development) => develop(state),
         Stage::Wave(Wave::Validation) => validate(state),
         Stage::Wave(Wave::Merge) => merge::merge(state),
-        Stage::Closing(end) => vec![Action::End { end }],
-        Stage::Ended(_) => Vec::new(),
+        Stage::Closing(end) | Stage::Ended(end) => Draft::of(Action::End { end }),
+    };
+    draft.with_one_question_at_a_time(state)
+}
+
+/// What one part of the session wants: things to do, and things to ask.
+#[derive(Debug, Default)]
+struct Draft {
+    actions: Vec<Action>,
+    questions: Vec<Gate>,
+}
+
+impl Draft {
+    fn of(action: Action) -> Self {
+        Draft { actions: vec![action], questions: Vec::new() }
+    }
+
+    fn question(gate: Gate) -> Self {
+        Draft { actions: Vec::new(), questions: vec![gate] }
+    }
+
+    fn or_else(self, next: impl FnOnce() -> Draft) -> Self {
+        if self.actions.is_empty() && self.questions.is_empty() { next() } else { self }
+    }
+
+    /// A question that nobody has any more is taken back before anything
+    /// else, so that no answer can come to it.
+    fn with_one_question_at_a_time(mut self, state: &State) -> Vec<Action> {
+        match &state.gate {
+            Some(open) if !self.questions.contains(open) => {
+                vec![Action::Withdraw { gate: open.clone() }]
+            }
+            Some(_) => self.actions,
+            None => {
+                let first = self.questions.into_iter().next();
+                self.actions.extend(first.map(|gate| Action::Ask { gate }));
+                self.actions
+            }
+        }
     }
 }
 
@@ -144,13 +186,9 @@ fn wind_down(state: &State) -> Vec<Action> {
     if state.crew.live().is_empty() { vec![Action::Suspend] } else { stop_everyone(state) }
 }
 
-fn ask(state: &State, gate: Gate) -> Vec<Action> {
-    if state.gate.is_none() { vec![Action::Ask { gate }] } else { Vec::new() }
-}
-
-fn plan(state: &State) -> Vec<Action> {
+fn plan(state: &State) -> Draft {
     match &state.planning.step {
-        PlanStep::Wanted if state.crew.is_closed() => vec![Action::End { end: End::Budget }],
+        PlanStep::Wanted if state.crew.is_closed() => Draft::of(Action::End { end: End::Budget }),
         PlanStep::Wanted => {
             let mut desk = Desk::open(state);
             desk.spawn_planner();
@@ -158,39 +196,39 @@ fn plan(state: &State) -> Vec<Action> {
         }
         PlanStep::Running => Desk::open(state).close(),
         PlanStep::Proposed(plan) if plan.tasks.is_empty() && state.cycle == 0 => {
-            vec![Action::End { end: End::NothingToDo }]
+            Draft::of(Action::End { end: End::NothingToDo })
         }
-        PlanStep::Proposed(_) => ask(state, Gate::Plan),
-        PlanStep::Approved => Vec::new(),
+        PlanStep::Proposed(_) => Draft::question(Gate::Plan),
+        PlanStep::Approved => Draft::default(),
     }
 }
 
-fn develop(state: &State) -> Vec<Action> {
+fn develop(state: &State) -> Draft {
     let mut desk = Desk::open(state);
     desk.inspect();
     desk.spawn_workers();
     if state.rules.waves == WaveMode::Pipelined {
         desk.validate();
     }
-    let actions = desk.close();
-    let quiet = is_quiet(state, &[Step::Working, Step::Built, Step::Inspecting])
-        && (state.board.is_empty(Step::Ready) || state.crew.is_closed());
-    let next = if quiet && state.rules.waves == WaveMode::Strict {
-        let to_validate = !state.board.is_empty(Step::Done) && !state.crew.is_closed();
-        if to_validate { vec![Action::StartValidation] } else { merge::begin(state) }
-    } else if quiet && is_validation_over(state) {
-        merge::begin(state)
-    } else {
-        Vec::new()
-    };
-    if actions.is_empty() { next } else { actions }
+    desk.close().or_else(|| {
+        let quiet = is_quiet(state, &[Step::Working, Step::Built, Step::Inspecting])
+            && (state.board.is_empty(Step::Ready) || state.crew.is_closed());
+        match state.rules.waves {
+            _ if !quiet => Draft::default(),
+            WaveMode::Strict if !state.board.is_empty(Step::Done) && !state.crew.is_closed() => {
+                Draft::of(Action::StartValidation)
+            }
+            WaveMode::Pipelined if !is_validation_over(state) => Draft::default(),
+            WaveMode::Strict | WaveMode::Pipelined => merge::begin(state),
+        }
+    })
 }
 
-fn validate(state: &State) -> Vec<Action> {
+fn validate(state: &State) -> Draft {
     let mut desk = Desk::open(state);
     desk.validate();
-    let actions = desk.close();
-    if actions.is_empty() && is_validation_over(state) { merge::begin(state) } else { actions }
+    desk.close()
+        .or_else(|| if is_validation_over(state) { merge::begin(state) } else { Draft::default() })
 }
 
 /// Whether no task stands at any of these steps.
@@ -205,19 +243,18 @@ fn is_validation_over(state: &State) -> bool {
 }
 
 /// The cycle has done what it could: end, or ask the person.
-fn cycle_over(state: &State) -> Vec<Action> {
-    let board = &state.board;
+fn cycle_over(state: &State) -> Draft {
     let open =
         [Step::Waiting, Step::Ready, Step::Requeued, Step::Done, Step::Accepted, Step::Validated];
     let lost = [Step::Failed, Step::Blocked, Step::Dropped];
     let end = if is_quiet(state, &open) {
-        if lost.iter().all(|&step| board.is_empty(step)) { End::Complete } else { End::Incomplete }
+        if is_quiet(state, &lost) { End::Complete } else { End::Incomplete }
     } else if state.crew.is_closed() {
         End::Budget
     } else if state.cycle >= state.rules.max_wave_cycles {
         End::CycleLimit
     } else {
-        return ask(state, Gate::Session);
+        return Draft::question(Gate::Session);
     };
-    vec![Action::End { end }]
+    Draft::of(Action::End { end })
 }

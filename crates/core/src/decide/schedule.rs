@@ -8,20 +8,21 @@ use crate::event::Work;
 use crate::gate::Gate;
 use crate::ids::{ExecutorName, Role};
 use crate::lock_path::LockPath;
-use crate::money::Budget;
 use crate::state::State;
 use crate::state::crew::Room;
 use crate::state::merging::Changeset;
-use crate::state::task::Step;
+use crate::state::task::{Phase, Step};
 
-use super::Action;
+use super::{Action, Draft};
 
 pub(super) struct Desk<'a> {
     state: &'a State,
-    actions: Vec<Action>,
+    draft: Draft,
     room: Room,
     /// Agents that may still be started before memory runs short.
     seats: u64,
+    /// Somebody will come to an end by itself and may leave money over.
+    anyone_busy: bool,
     /// Something wanted money and there was none.
     short_of_money: bool,
     /// Something wanted an agent while the provider asks for a pause.
@@ -34,9 +35,10 @@ impl<'a> Desk<'a> {
         let live = state.crew.live().len() as u64;
         let mut desk = Desk {
             state,
-            actions: Vec::new(),
+            draft: Draft::default(),
             room: state.crew.room(),
             seats: state.memory_holds.map_or(u64::MAX, |holds| holds.saturating_sub(live)),
+            anyone_busy: state.crew.anyone_busy(),
             short_of_money: false,
             held_by_pause: false,
         };
@@ -44,13 +46,42 @@ impl<'a> Desk<'a> {
         if live == 0 {
             desk.seats = desk.seats.max(1);
         }
-        for (id, agent) in state.crew.live().iter().filter(|(_, agent)| agent.wants_grant) {
-            match desk.room.take(agent.grant, agent.cap) {
-                Some(grant) => desk.actions.push(Action::Grant { agent: id.clone(), grant }),
-                None => desk.short_of_money = true,
+        desk.stop_doomed();
+        desk.answer_requests();
+        desk
+    }
+
+    /// Ends the agents of tasks that will have to be done again anyway.
+    fn stop_doomed(&mut self) {
+        for task in self.state.board.doomed() {
+            let agent = match &task.phase {
+                Phase::Working { agent } | Phase::Validating { agent, .. } => agent,
+                _ => continue,
+            };
+            let running = self.state.crew.live().get(agent).is_some_and(|agent| !agent.stop_sent);
+            if running {
+                self.draft.actions.push(Action::StopAgent { agent: agent.clone() });
+                self.anyone_busy = true;
             }
         }
-        desk
+    }
+
+    /// Agents that come to the end of their share get more, while there is
+    /// some.
+    fn answer_requests(&mut self) {
+        let asking = self.state.crew.live().iter().filter(|(id, agent)| {
+            let stops = Action::StopAgent { agent: (*id).clone() };
+            agent.wants_grant && !agent.stop_sent && !self.draft.actions.contains(&stops)
+        });
+        for (id, agent) in asking.collect::<Vec<_>>() {
+            match self.room.next_share(agent) {
+                Some(grant) => {
+                    self.draft.actions.push(Action::Grant { agent: id.clone(), grant });
+                    self.anyone_busy = true;
+                }
+                None => self.short_of_money |= self.room.is_empty(),
+            }
+        }
     }
 
     pub(super) fn spawn_planner(&mut self) {
@@ -66,7 +97,7 @@ impl<'a> Desk<'a> {
 
     pub(super) fn inspect(&mut self) {
         for task in self.state.board.queue(Step::Built) {
-            self.actions.push(Action::Inspect { task: task.spec.id.clone() });
+            self.draft.actions.push(Action::Inspect { task: task.spec.id.clone() });
         }
     }
 
@@ -95,8 +126,7 @@ impl<'a> Desk<'a> {
     }
 
     /// Acceptance commands first, then validators; both take a seat in the
-    /// validation wave. Verdicts that only a person can deal with are asked
-    /// about one at a time.
+    /// validation wave. What only a person can deal with is asked about.
     pub(super) fn validate(&mut self) {
         let board = &self.state.board;
         if !self.state.crew.is_closed() {
@@ -113,22 +143,17 @@ impl<'a> Desk<'a> {
                 free -= 1;
             }
             for task in board.queue(Step::Done).take(free) {
-                self.actions.push(Action::Accept { task: task.spec.id.clone() });
+                self.draft.actions.push(Action::Accept { task: task.spec.id.clone() });
             }
         }
-        let unjudged = board
-            .queue(Step::Unjudged)
-            .map(|task| Gate::ValidatorFailed(task.spec.id.clone()))
-            .next();
-        let disputed = || {
-            board
-                .queue(Step::Disputed)
-                .map(|task| Gate::ValidationFailed(task.spec.id.clone()))
-                .next()
-        };
-        if let Some(gate) = unjudged.or_else(disputed) {
-            self.ask(gate);
-        }
+        let unjudged = board.queue(Step::Unjudged);
+        let disputed = board.queue(Step::Disputed);
+        self.draft
+            .questions
+            .extend(unjudged.map(|task| Gate::ValidatorFailed(task.spec.id.clone())));
+        self.draft
+            .questions
+            .extend(disputed.map(|task| Gate::ValidationFailed(task.spec.id.clone())));
     }
 
     /// The executor to use after some were found wanting; the last one is
@@ -159,37 +184,25 @@ impl<'a> Desk<'a> {
             return false;
         }
         let cap = *self.state.rules.agent_budgets.of(work.role());
-        let Some(grant) = self.room.take(Budget::Unlimited, cap) else {
-            self.short_of_money = true;
+        let Some(grant) = self.room.first_share(cap) else {
+            self.short_of_money |= self.room.is_empty();
             return false;
         };
         self.seats -= 1;
-        self.actions.push(Action::Spawn { work, executor, cap, grant });
+        self.anyone_busy = true;
+        self.draft.actions.push(Action::Spawn { work, executor, cap, grant });
         true
-    }
-
-    fn ask(&mut self, gate: Gate) {
-        let asked = self.actions.iter().any(|action| matches!(action, Action::Ask { .. }));
-        if self.state.gate.is_none() && !asked {
-            self.actions.push(Action::Ask { gate });
-        }
     }
 
     /// Closes with what holds everything up: money, if nobody at work could
     /// still leave some over, or a pause.
-    pub(super) fn close(mut self) -> Vec<Action> {
-        let nobody_busy = !self.state.crew.anyone_busy()
-            && !self.actions.iter().any(|action| matches!(action, Action::Spawn { .. }));
-        if self.short_of_money
-            && nobody_busy
-            && self.room.is_empty()
-            && !self.state.crew.is_closed()
-        {
-            self.ask(Gate::Budget);
+    pub(super) fn close(mut self) -> Draft {
+        if self.short_of_money && !self.anyone_busy && !self.state.crew.is_closed() {
+            self.draft.questions.push(Gate::Budget);
         }
         if let (true, Some(at)) = (self.held_by_pause, self.state.paused_until) {
-            self.actions.push(Action::WaitUntil { at });
+            self.draft.actions.push(Action::WaitUntil { at });
         }
-        self.actions
+        self.draft
     }
 }

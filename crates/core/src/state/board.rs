@@ -1,11 +1,8 @@
-//! All tasks, and what the fate of one means for the others.
+//! All tasks, each in the queue it stands in.
 //!
-//! The board keeps each task in the queue it stands in, ordered the way it
-//! will be served, so that a decision looks only at tasks it can do something
-//! with. Every change of a phase goes through [`Board::set_phase`], which
-//! carries it on to dependents: work built on something that is done again is
-//! superseded, what needs a failed task is blocked, and unblocked when the
-//! cause gets another chance.
+//! Queues are ordered the way they will be served, so that a decision looks
+//! only at tasks it can do something with. Phases change through
+//! [`Board::set_phase`] alone (see `cascade`).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -28,16 +25,16 @@ type Turn = (usize, u32, Place);
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Board {
-    mode: WaveMode,
-    tasks: Vec<Task>,
+    pub(super) mode: WaveMode,
+    pub(super) tasks: Vec<Task>,
     /// Whether a task that is sent back can run again within this wave.
-    developing: bool,
+    pub(super) developing: bool,
     #[serde(skip)]
     places: BTreeMap<TaskId, Place>,
     #[serde(skip)]
-    needs: Vec<Vec<Place>>,
+    pub(super) needs: Vec<Vec<Place>>,
     #[serde(skip)]
-    needed_by: Vec<Vec<Place>>,
+    pub(super) needed_by: Vec<Vec<Place>>,
     /// Each task's group, as its position among the groups in landing order.
     #[serde(skip)]
     group_rank: Vec<usize>,
@@ -99,6 +96,10 @@ impl Board {
         self.queues[step as usize].iter().map(|&(_, _, place)| &self.tasks[place])
     }
 
+    pub(super) fn places_at(&self, step: Step) -> Vec<Place> {
+        self.queues[step as usize].iter().map(|turn| turn.2).collect()
+    }
+
     pub fn count(&self, step: Step) -> usize {
         self.queues[step as usize].len()
     }
@@ -117,10 +118,24 @@ impl Board {
         self.needs[place].iter().map(|&need| &self.tasks[need])
     }
 
-    /// Groups in landing order, each with its tasks in folding order.
-    pub fn groups_in_order(&self, step: Step) -> Vec<(&GroupName, Vec<Place>)> {
+    /// Validated tasks that can land, by groups in landing order, each with
+    /// its tasks in folding order. A task whose dependency has neither landed
+    /// nor can land beside it has to wait.
+    pub fn mergeable(&self) -> Vec<(&GroupName, Vec<Place>)> {
+        let mut can_land: BTreeSet<Place> =
+            self.queues[Step::Validated as usize].iter().map(|turn| turn.2).collect();
+        let mut doubtful: Vec<Place> = can_land.iter().copied().collect();
+        while let Some(place) = doubtful.pop() {
+            let there = |need: &Place| {
+                matches!(self.tasks[*need].phase, Phase::Merged { .. }) || can_land.contains(need)
+            };
+            if can_land.contains(&place) && !self.needs[place].iter().all(there) {
+                can_land.remove(&place);
+                doubtful.extend(&self.needed_by[place]);
+            }
+        }
         let mut groups: BTreeMap<usize, Vec<Place>> = BTreeMap::new();
-        for &(_, _, place) in &self.queues[step as usize] {
+        for place in can_land {
             groups.entry(self.group_rank[place]).or_default().push(place);
         }
         groups
@@ -187,9 +202,7 @@ impl Board {
             next.tasks.push(task);
         }
         next.connect()?;
-        for place in 0..next.tasks.len() {
-            next.react_from(vec![place], at);
-        }
+        next.react((0..next.tasks.len()).collect(), at);
         Ok(next)
     }
 
@@ -221,13 +234,14 @@ impl Board {
             }
             self.needs.push(places.into_iter().collect());
         }
-        graph::topological_order(&self.needs)
+        let order = graph::topological_order(&self.needs)
             .map_err(|circle| BadPlan::Circle(self.tasks[circle.0[0]].spec.id.clone()))?;
         self.needed_by = graph::reversed(&self.needs);
         self.rank_groups()?;
-        for place in 0..self.tasks.len() {
+        for place in order {
             self.tasks[place].unmet =
-                self.needs[place].iter().filter(|&&need| !self.is_met(need)).count();
+                self.needs[place].iter().filter(|&&need| !self.tasks[need].met).count();
+            self.tasks[place].met = self.is_met(place);
             self.queues[self.tasks[place].step() as usize].insert(self.turn(place));
         }
         Ok(())
@@ -275,114 +289,17 @@ impl Board {
         (if by_group { self.group_rank[place] } else { 0 }, task.spec.priority, place)
     }
 
-    /// Whether tasks that need this one may start. When tasks are validated
-    /// as they come, it pays to wait for that: nothing is then built on work
-    /// that a validator turns down.
-    fn is_met(&self, place: Place) -> bool {
-        match self.tasks[place].phase {
-            Phase::Validated { .. } | Phase::Merged { .. } => true,
-            Phase::Done { .. }
-            | Phase::Accepting { .. }
-            | Phase::Accepted { .. }
-            | Phase::Validating { .. }
-            | Phase::Disputed { .. }
-            | Phase::Unjudged { .. } => self.mode == WaveMode::Strict,
-            Phase::Pending
-            | Phase::Requeued
-            | Phase::Working { .. }
-            | Phase::Built { .. }
-            | Phase::Inspecting { .. }
-            | Phase::Failed { .. }
-            | Phase::Blocked { .. }
-            | Phase::Dropped { .. } => false,
-        }
-    }
-
-    /// Where a task goes that has to be done again without anyone's decision.
-    pub(super) fn again(&self) -> Phase {
-        if self.developing { Phase::Pending } else { Phase::Requeued }
-    }
-
-    /// Moves a task on, and everything that its move entails.
-    pub(super) fn set_phase(&mut self, place: Place, phase: Phase, at: Timestamp) {
-        self.change(place, phase);
-        let mut affected = self.needed_by[place].clone();
-        affected.push(place);
-        self.react_from(affected, at);
-    }
-
-    fn react_from(&mut self, mut affected: Vec<Place>, at: Timestamp) {
-        while let Some(place) = affected.pop() {
-            let Some(next) = self.reaction(place) else { continue };
-            if self.tasks[place].phase.commit().is_some() {
-                self.note(
-                    place,
-                    at,
-                    HistoryResult::Superseded,
-                    "what it was built on is done again",
-                );
-            }
-            self.change(place, next);
-            affected.extend(&self.needed_by[place]);
-            affected.push(place);
-        }
-    }
-
-    /// What a task becomes because of how its dependencies stand now.
-    fn reaction(&self, place: Place) -> Option<Phase> {
-        let task = &self.tasks[place];
-        match &task.phase {
-            Phase::Pending | Phase::Requeued => {
-                self.hopeless_need(place).map(|by| Phase::Blocked { by })
-            }
-            Phase::Blocked { by } => match self.hopeless_need(place) {
-                None => Some(self.again()),
-                Some(cause) => (cause != *by).then_some(Phase::Blocked { by: cause }),
-            },
-            Phase::Built { .. }
-            | Phase::Done { .. }
-            | Phase::Accepted { .. }
-            | Phase::Disputed { .. }
-            | Phase::Unjudged { .. }
-            | Phase::Validated { .. } => (task.unmet > 0).then(|| self.again()),
-            // Someone is busy with the first four, and their end asks again;
-            // the others are beyond the reach of their dependencies.
-            Phase::Working { .. }
-            | Phase::Inspecting { .. }
-            | Phase::Accepting { .. }
-            | Phase::Validating { .. }
-            | Phase::Merged { .. }
-            | Phase::Failed { .. }
-            | Phase::Dropped { .. } => None,
-        }
-    }
-
-    /// The failed or dropped task at the root of a dependency's trouble.
-    fn hopeless_need(&self, place: Place) -> Option<TaskId> {
-        self.needs[place].iter().find_map(|&need| match &self.tasks[need].phase {
-            Phase::Blocked { by } => Some(by.clone()),
-            phase if phase.is_hopeless() => Some(self.tasks[need].spec.id.clone()),
-            _ => None,
-        })
-    }
-
-    /// Changes one phase and keeps queues and counts in step.
-    fn change(&mut self, place: Place, phase: Phase) {
-        let was_met = self.is_met(place);
+    /// Changes a task and moves it to the queue it belongs in then.
+    pub(super) fn update(&mut self, place: Place, change: impl FnOnce(&mut Task)) {
         self.queues[self.tasks[place].step() as usize].remove(&self.turn(place));
-        self.tasks[place].phase = phase;
+        change(&mut self.tasks[place]);
         self.queues[self.tasks[place].step() as usize].insert(self.turn(place));
-        let is_met = self.is_met(place);
-        if was_met == is_met {
-            return;
-        }
-        for at in 0..self.needed_by[place].len() {
-            let dependent = self.needed_by[place][at];
-            self.queues[self.tasks[dependent].step() as usize].remove(&self.turn(dependent));
-            let unmet = &mut self.tasks[dependent].unmet;
-            *unmet = if is_met { unmet.saturating_sub(1) } else { *unmet + 1 };
-            self.queues[self.tasks[dependent].step() as usize].insert(self.turn(dependent));
-        }
+    }
+
+    /// Tasks that someone works on although what they are built on is being
+    /// done again: nothing good can come of it.
+    pub fn doomed(&self) -> impl Iterator<Item = &Task> {
+        self.queue(Step::Working).chain(self.queue(Step::Validating)).filter(|task| task.unmet > 0)
     }
 
     pub(super) fn note(
@@ -395,14 +312,5 @@ impl Board {
         let task = &mut self.tasks[place];
         let attempt = task.attempts;
         task.history.add(HistoryEntry { attempt, at, result, notes: notes.into() });
-    }
-
-    /// A new cycle: everything that was sent back takes part again.
-    pub(super) fn readmit_requeued(&mut self, at: Timestamp) {
-        let places: Vec<Place> =
-            self.queues[Step::Requeued as usize].iter().map(|turn| turn.2).collect();
-        for place in places {
-            self.set_phase(place, Phase::Pending, at);
-        }
     }
 }

@@ -33,6 +33,14 @@ pub struct Agent {
     pub claimed_at: Timestamp,
 }
 
+impl Agent {
+    /// What it takes out of the session's budget: its share, or more if its
+    /// last request cost more than was left of it.
+    fn held(&self, unit: Unit) -> u64 {
+        amount(self.grant).max(unit.measure(&self.spend))
+    }
+}
+
 /// An agent run that is over.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct PastAgent {
@@ -93,9 +101,10 @@ impl Crew {
         self.closed
     }
 
-    /// Whether some agent is at work without waiting for money.
+    /// Whether some agent will come to an end without more money, and may
+    /// leave some of its share over.
     pub fn anyone_busy(&self) -> bool {
-        self.live.values().any(|agent| !agent.wants_grant)
+        self.live.values().any(|agent| !agent.wants_grant || agent.stop_sent)
     }
 
     /// What the session may still hand out.
@@ -170,15 +179,30 @@ pub enum Room {
 }
 
 impl Room {
+    /// Whether there is nothing left to hand out.
     pub fn is_empty(&self) -> bool {
         matches!(self, Room::Limited { left: 0, .. })
     }
 
-    /// A share for an agent that holds `held` already, taken out of the room;
-    /// `None` if there is nothing to give or nothing more it may have.
-    pub fn take(&mut self, held: Budget, cap: Budget) -> Option<Budget> {
+    /// A first share for a new agent, taken out of the room; `None` if there
+    /// is nothing to give.
+    pub fn first_share(&mut self, cap: Budget) -> Option<Budget> {
+        self.take(0, cap)
+    }
+
+    /// A larger share for an agent that asks for one.
+    pub fn next_share(&mut self, agent: &Agent) -> Option<Budget> {
+        match self {
+            Room::Unlimited => Some(Budget::Unlimited),
+            Room::Limited { unit, .. } => {
+                let held = agent.held(*unit);
+                self.take(held, agent.cap)
+            }
+        }
+    }
+
+    fn take(&mut self, held: u64, cap: Budget) -> Option<Budget> {
         let Room::Limited { unit, left, slice } = self else { return Some(Budget::Unlimited) };
-        let held = amount(held);
         let within_cap = match limited(cap) {
             Some((cap_unit, cap)) if cap_unit == *unit => cap.saturating_sub(held),
             _ => u64::MAX,
@@ -221,25 +245,29 @@ mod tests {
     #[test]
     fn shares_never_add_up_to_more_than_there_is() {
         let mut room = room(100, 40);
-        assert_eq!(room.take(usd(0), Budget::Unlimited), Some(usd(40)));
-        assert_eq!(room.take(usd(0), Budget::Unlimited), Some(usd(40)));
-        assert_eq!(room.take(usd(0), Budget::Unlimited), Some(usd(20)));
-        assert_eq!(room.take(usd(0), Budget::Unlimited), None);
-        assert!(room.is_empty());
+        assert_eq!(room.first_share(Budget::Unlimited), Some(usd(40)));
+        assert_eq!(room.first_share(Budget::Unlimited), Some(usd(40)));
+        assert_eq!(room.first_share(Budget::Unlimited), Some(usd(20)));
+        assert_eq!(room.first_share(Budget::Unlimited), None);
     }
 
     #[test]
     fn a_share_stops_at_the_agents_own_cap() {
         let mut room = room(100, 40);
-        assert_eq!(room.take(usd(0), usd(30)), Some(usd(30)));
-        assert_eq!(room.take(usd(30), usd(30)), None);
+        assert_eq!(room.first_share(usd(30)), Some(usd(30)));
+        assert_eq!(room.take(30, usd(30)), None);
         // A cap in another unit is the attempt's business.
-        assert_eq!(room.take(usd(0), Budget::Tokens(5)), Some(usd(40)));
+        assert_eq!(room.first_share(Budget::Tokens(5)), Some(usd(40)));
+    }
+
+    #[test]
+    fn an_overspent_share_grows_from_what_was_spent() {
+        // A share below what is gone already would let no request through.
+        assert_eq!(room(100, 40).take(90, Budget::Unlimited), Some(usd(130)));
     }
 
     #[test]
     fn without_a_session_budget_nobody_is_held_back() {
-        assert_eq!(Room::Unlimited.take(Budget::Unlimited, usd(1)), Some(Budget::Unlimited));
-        assert!(!Room::Unlimited.is_empty());
+        assert_eq!(Room::Unlimited.first_share(usd(1)), Some(Budget::Unlimited));
     }
 }

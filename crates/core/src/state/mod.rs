@@ -6,6 +6,7 @@
 
 mod agents;
 pub mod board;
+mod cascade;
 mod changesets;
 mod checks;
 pub mod crew;
@@ -201,6 +202,7 @@ impl State {
 
             Event::GateOpened { gate } => self.open_gate(gate),
             Event::GateAnswered { gate, answer } => self.answer_gate(at, gate, answer),
+            Event::GateWithdrawn { gate } => self.withdraw_gate(gate),
 
             Event::AgentClaimed { agent, work, executor, cap, grant } => {
                 self.claim(at, agent, work, executor, *cap, *grant)

@@ -8,7 +8,6 @@ use crate::gate::{
     ValidatorAnswer,
 };
 use crate::ids::{ChangesetId, TaskId};
-use crate::money::Budget;
 use crate::outcome::Tally;
 
 use super::board::Place;
@@ -21,6 +20,12 @@ impl State {
         ensure!(self.gate.is_none(), "another question is open");
         ensure!(self.is_open_question(gate), "there is no such question now");
         self.gate = Some(gate.clone());
+        Ok(())
+    }
+
+    pub(super) fn withdraw_gate(&mut self, gate: &Gate) -> Result<(), Refusal> {
+        ensure!(self.gate.as_ref() == Some(gate), "that question is not open");
+        self.gate = None;
         Ok(())
     }
 
@@ -38,9 +43,7 @@ impl State {
             Gate::Changeset(id) => self.merging.get(id).is_some_and(|changeset| {
                 matches!(changeset.phase, ChangesetPhase::Verified { .. })
             }),
-            Gate::Budget => {
-                self.crew.session_budget() != Budget::Unlimited && !self.crew.is_closed()
-            }
+            Gate::Budget => self.crew.room().is_empty() && !self.crew.is_closed(),
             Gate::Session => matches!(self.stage, Stage::Wave(_)) && self.crew.live().is_empty(),
         }
     }
@@ -220,7 +223,7 @@ impl State {
                 }
                 self.board.set_developing(false);
                 for place in places {
-                    self.fresh_start(place);
+                    self.board.task_mut(place).start_afresh();
                     self.board.set_phase(place, Phase::Requeued, at);
                 }
                 self.stage = Stage::CycleDue;
@@ -245,15 +248,8 @@ impl State {
         notes: String,
     ) {
         self.board.note(place, at, result, notes);
-        self.fresh_start(place);
+        self.board.task_mut(place).start_afresh();
         self.board.set_phase(place, Phase::Requeued, at);
-    }
-
-    fn fresh_start(&mut self, place: Place) {
-        let task = self.board.task_mut(place);
-        task.tally = Tally::default();
-        task.validator_tally = Tally::default();
-        task.executors_failed = 0;
     }
 
     /// A planner that cannot come up with anything ends the session, unless

@@ -178,6 +178,9 @@ pub struct Task {
     /// How many of its dependencies are not there yet.
     #[serde(skip)]
     pub(super) unmet: usize,
+    /// Whether its own dependents may build on it.
+    #[serde(skip)]
+    pub(super) met: bool,
 }
 
 impl Task {
@@ -192,7 +195,16 @@ impl Task {
             snapshot: None,
             history: History::default(),
             unmet: 0,
+            met: false,
         }
+    }
+
+    /// What was tried before no longer counts: the task, or what it is built
+    /// on, is not the same any more.
+    pub(super) fn start_afresh(&mut self) {
+        self.tally = Tally::default();
+        self.validator_tally = Tally::default();
+        self.executors_failed = 0;
     }
 
     pub fn step(&self) -> Step {
