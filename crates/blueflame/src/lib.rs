@@ -7,3 +7,4 @@ pub mod atomic_file;
 pub mod cli;
 pub mod commands;
 pub mod failure;
+pub mod journal;
