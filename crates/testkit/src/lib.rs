@@ -1,1 +1,7 @@
 //! What the tests stand on, and nothing that ships.
+
+pub mod env;
+pub mod repository;
+
+pub use env::{Ran, TestEnv};
+pub use repository::Repository;
