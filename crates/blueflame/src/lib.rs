@@ -7,4 +7,7 @@ pub mod atomic_file;
 pub mod cli;
 pub mod commands;
 pub mod failure;
+pub mod file_system;
 pub mod journal;
+pub mod repo_lock;
+pub mod store;
