@@ -6,18 +6,24 @@
 //! over, so that whoever follows can fold again.
 //!
 //! It never changes the file, and never calls a file damaged that it caught in
-//! the middle of a change: damage counts when a second look finds it again.
+//! the middle of a change: damage counts when it is found in a file that was left
+//! alone meanwhile, or again and again.
 
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom};
 use std::ops::ControlFlow;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::chain::{Flaw, Head};
 use super::lines::{Lines, Piece};
 use super::record::{Header, Record, SCHEMA};
-use super::scan::{self, Damage, ReadError, unreadable};
+use super::scan::{self, ReadError, unreadable};
+
+const SETTLE: Duration = Duration::from_millis(20);
+/// A damaged journal whose writer has not noticed and goes on is damaged still.
+const MOST_LOOKS: u32 = 20;
 
 /// What a reader finds next.
 #[derive(Debug)]
@@ -110,11 +116,21 @@ impl Reader {
         }
     }
 
+    /// When the file was changed last, and how long it is.
+    fn stamp(&self) -> Result<(i64, i64, u64), ReadError> {
+        let metadata = self.lines.source().metadata().map_err(unreadable(&self.path))?;
+        Ok((metadata.mtime(), metadata.mtime_nsec(), metadata.len()))
+    }
+
     /// Reads the file again from its start, to tell damage from a writer that
     /// took something back while we were looking.
     fn look_again(&mut self) -> Result<Verdict, ReadError> {
-        let mut seen: Option<Damage> = None;
+        let mut looks = 1;
         let kept = loop {
+            let before = self.stamp()?;
+            // Longer than the steps in which the system counts changes, so that
+            // the stamp differs when something changes while we read.
+            std::thread::sleep(SETTLE);
             let mut file = self.lines.source();
             file.seek(SeekFrom::Start(0)).map_err(unreadable(&self.path))?;
             let mut kept = false;
@@ -124,15 +140,13 @@ impl Reader {
             });
             match read {
                 Ok(_) => break kept,
-                Err(ReadError::Damaged(damage)) => {
-                    let place = |damage: &Damage| (damage.offset, damage.flaw);
-                    if seen.as_ref().map(place) == Some(place(&damage)) {
-                        self.lines.go_to(self.head.end).map_err(unreadable(&self.path))?;
-                        return Err(damage.into());
-                    }
-                    seen = Some(damage);
+                Err(ReadError::Damaged(_)) if looks < MOST_LOOKS && self.stamp()? != before => {
+                    looks += 1;
                 }
-                Err(error) => return Err(error),
+                Err(error) => {
+                    self.lines.go_to(self.head.end).map_err(unreadable(&self.path))?;
+                    return Err(error);
+                }
             }
         };
         if kept {
