@@ -21,6 +21,7 @@
 mod chain;
 mod disk;
 mod event;
+mod failure;
 mod lines;
 mod reader;
 mod record;

@@ -75,6 +75,10 @@ impl Role {
         }
     }
 
+    pub fn is_running(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_none()
+    }
+
     /// SIGKILL. What it said before can still be heard.
     pub fn kill(&mut self) {
         self.child.kill().unwrap();

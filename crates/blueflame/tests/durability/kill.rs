@@ -80,7 +80,9 @@ fn write_and_kill(path: &Path, seed: u64) -> u64 {
         // In the middle of a large write, which is what tears a record.
         let len = || fs::metadata(path).unwrap().len();
         let start = len();
-        while len() < start + LARGE_BEGUN {}
+        while len() < start + LARGE_BEGUN {
+            assert!(writer.is_running(), "it writes until it is killed");
+        }
     }
     writer.kill();
     while let Some(said) = writer.hear() {
