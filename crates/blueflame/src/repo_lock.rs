@@ -121,6 +121,15 @@ impl RepoLock {
     }
 }
 
+impl Drop for RepoLock {
+    /// Closing would not do: a child has our files too, for the moment between
+    /// its fork and its exec, and would hold the lock for that long. If this
+    /// fails, closing is what is left.
+    fn drop(&mut self) {
+        let _ = self.file.unlock();
+    }
+}
+
 /// What the file says, if it says anything that makes sense.
 fn read_holder(file: &mut File) -> io::Result<Option<Holder>> {
     let mut text = String::new();
@@ -134,4 +143,27 @@ fn read_holder(file: &mut File) -> io::Result<Option<Holder>> {
 fn failed(step: &'static str, path: &Path) -> impl FnOnce(io::Error) -> LockError + use<> {
     let path = path.to_owned();
     move |source| LockError::Io { step, path, source }
+}
+
+#[cfg(test)]
+mod tests {
+    use blueflame_testkit::TestEnv;
+
+    use super::*;
+    use crate::file_system::Remote;
+    use crate::store::Store;
+
+    #[test]
+    fn a_child_about_to_start_does_not_hold_what_was_given_back() {
+        let env = TestEnv::new();
+        let repository = env.repository("project");
+        let store = Store::find(repository.path()).unwrap().for_writing(Remote::Refuse).unwrap();
+        let session = SessionId::new("ses-20261115-090000").unwrap();
+        let holder = Holder::this_process(session, Timestamp::UNIX_EPOCH);
+        let lock = RepoLock::take(&store, &holder).unwrap();
+        let _in_the_child = lock.file.try_clone().unwrap();
+        assert!(matches!(RepoLock::take(&store, &holder), Err(LockError::Held { .. })));
+        lock.release().unwrap();
+        assert!(RepoLock::take(&store, &holder).is_ok());
+    }
 }

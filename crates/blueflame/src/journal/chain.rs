@@ -201,6 +201,13 @@ mod tests {
     }
 
     #[test]
+    fn a_wrong_number_is_refused_even_under_a_right_hash() {
+        let line = sealed(&mut Head::START.clone(), r#"{"q":2,"ts":"a""#);
+        let refused = Head::START.clone().accept(&line);
+        assert_eq!(refused, Err(Flaw::SequenceJumps { found: 2 }));
+    }
+
+    #[test]
     fn words_in_a_string_do_not_look_like_a_second_record() {
         let quoted = serde_json::to_string(r#"x{"q":7,"ts":"y"#).unwrap();
         assert!(!runs_together(format!(r#"{{"q":1,"ts":"t","d":{quoted}"#).as_bytes()));

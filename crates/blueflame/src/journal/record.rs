@@ -132,16 +132,12 @@ fn encode_body<E: Serialize>(
     let start = out.len();
     serde_json::to_writer(&mut *out, event)?;
 
-    // The event brings its own braces; here its members stand among ours.
     let payload = &out[start..];
-    let members = payload.strip_prefix(b"{").and_then(|rest| rest.strip_suffix(b"}"));
-    let kind = members
-        .filter(|members| !members.contains(&b'\n'))
-        .and_then(|members| kind(std::str::from_utf8(members).ok()?));
-    let Some(kind) = kind.map(str::to_owned) else {
+    let Some(kind) = kind_of(payload).map(str::to_owned) else {
         let start = String::from_utf8_lossy(&payload[..payload.len().min(40)]).into_owned();
         return Err(EncodeError::Shape { start });
     };
+    // The event brings its own braces; here its members stand among ours.
     out.pop();
     out[start] = b',';
     Ok(kind)
@@ -155,6 +151,13 @@ pub(super) fn encode_header(
     let (mut out, mut head) = (Vec::new(), Head::START);
     encode(&mut out, &mut head, (at, 1), &HeaderRecord::Header(header))?;
     Ok((out, head))
+}
+
+/// The type of an event in JSON, if it has the shape of one and is one line, as
+/// ready-made JSON inside an event might not be.
+fn kind_of(payload: &[u8]) -> Option<&str> {
+    let members = payload.strip_prefix(b"{")?.strip_suffix(b"}")?;
+    if members.contains(&b'\n') { None } else { kind(std::str::from_utf8(members).ok()?) }
 }
 
 /// The type at the start of `"t":"agent.claimed","d":…`. Types are plain words,
@@ -224,6 +227,12 @@ mod tests {
             let refused = encoded(&bad).unwrap_err();
             assert!(matches!(refused, EncodeError::Shape { .. }), "{bad}: {refused}");
         }
+    }
+
+    #[test]
+    fn an_event_of_more_than_one_line_is_refused() {
+        assert_eq!(kind_of(b"{\"t\":\"x\",\"d\":{}}"), Some("x"));
+        assert_eq!(kind_of(b"{\"t\":\"x\",\"d\":{\n}}"), None);
     }
 
     #[test]
