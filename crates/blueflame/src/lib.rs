@@ -3,6 +3,11 @@
 //! It reads files, runs processes and talks to people; what to do next is
 //! decided in `blueflame-core`.
 
+pub mod atomic_file;
 pub mod cli;
 pub mod commands;
 pub mod failure;
+pub mod file_system;
+pub mod journal;
+pub mod repo_lock;
+pub mod store;

@@ -1,3 +1,8 @@
 //! What the tests stand on, and nothing that ships.
 
+pub mod env;
+pub mod repository;
 pub mod sim;
+
+pub use env::{Ran, TestEnv};
+pub use repository::Repository;
