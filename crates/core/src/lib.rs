@@ -14,5 +14,6 @@ pub mod lock_path;
 pub mod money;
 pub mod outcome;
 pub mod plan;
+pub mod projection;
 pub mod rules;
 pub mod state;
