@@ -11,3 +11,4 @@ pub mod lock_path;
 pub mod money;
 pub mod plan;
 pub mod rules;
+pub mod yaml;
