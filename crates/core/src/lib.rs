@@ -5,10 +5,13 @@
 //! error). The shell performs what [`decide`](decide::decide) asks for and
 //! reports what happened as events, which [`State`](state::State) folds.
 
+pub mod config;
 pub mod graph;
 pub mod ids;
 pub mod lock_path;
 pub mod money;
+pub mod path_pattern;
+pub mod path_rules;
 pub mod plan;
 pub mod rules;
 pub mod yaml;

@@ -66,6 +66,12 @@ impl Document {
         (value, self.problems)
     }
 
+    /// The value of a key at the top of the file, as it stands there.
+    pub fn value(&self, key: &str) -> Option<&Node> {
+        let Kind::Mapping(entries) = &self.root.kind else { return None };
+        entries.iter().find(|entry| entry.key == key).map(|entry| &entry.value)
+    }
+
     /// The place of a key, if the file has it: `["sandbox", "mode"]`.
     pub fn key(&self, path: &[&str]) -> Option<Span> {
         self.root.key(path)
