@@ -5,4 +5,7 @@
 
 pub mod cli;
 pub mod commands;
+pub mod config_file;
+pub mod diagnostics;
 pub mod failure;
+pub mod git;

@@ -40,7 +40,6 @@ pub(super) fn version(document: &Document) -> Version {
     };
     match number {
         Some(1) => problems.extend(too_new_keys(document, Some(value.span))),
-        Some(NEWEST_SCHEMA) => {}
         Some(number) if number > NEWEST_SCHEMA => problems.push(
             Problem::error(
                 "schema_version",
@@ -51,13 +50,13 @@ pub(super) fn version(document: &Document) -> Version {
             .at(value.span, "")
             .hint(format!("update blueflame, or write the file for version {NEWEST_SCHEMA}")),
         ),
+        // If this is no number, the reader says so.
+        Some(NEWEST_SCHEMA) | None => {}
         Some(number) => problems.push(
             Problem::error("schema_version", format!("must be 1 or 2, got `{number}`"))
                 .at(value.span, "")
                 .hint(format!("write `schema_version: {NEWEST_SCHEMA}`")),
         ),
-        // The reader says that this is no number.
-        None => {}
     }
     Version { number: number.unwrap_or(NEWEST_SCHEMA), problems }
 }

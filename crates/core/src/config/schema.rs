@@ -5,14 +5,26 @@ use serde_json::Value;
 
 use super::file::ConfigFile;
 
+const TITLE: &str = "Blue Flame configuration (blueflame.yaml)";
+
 /// The schema as JSON, made from the same types as the reader.
 pub fn schema() -> Value {
     let generator = SchemaSettings::draft2020_12().into_generator();
-    let mut schema = generator.into_root_schema_for::<ConfigFile>().to_value();
-    if let Some(root) = schema.as_object_mut() {
-        root.insert("title".into(), "Blue Flame configuration (blueflame.yaml)".into());
-    }
-    schema
+    titled(generator.into_root_schema_for::<ConfigFile>(), TITLE)
+}
+
+/// A schema that opens with what it is and which draft it follows.
+pub(crate) fn titled(schema: schemars::Schema, title: &str) -> Value {
+    let mut body = match schema.to_value() {
+        Value::Object(body) => body,
+        other => return other,
+    };
+    let mut whole = serde_json::Map::new();
+    whole.extend(body.shift_remove_entry("$schema"));
+    whole.insert("title".into(), title.into());
+    body.shift_remove("title");
+    whole.extend(body);
+    whole.into()
 }
 
 /// Every key that a file can have, as dotted paths: sections first, then what

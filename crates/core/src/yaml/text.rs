@@ -23,11 +23,7 @@ pub(super) fn decode(bytes: &[u8], limits: Limits) -> Result<&str, Box<Problem>>
     if bytes.len() > limits.bytes {
         return Err(Box::new(Problem::error(
             "",
-            format!(
-                "the file is too large: {} bytes, where at most {} are read",
-                bytes.len(),
-                limits.bytes
-            ),
+            format!("the file is too large: at most {} bytes are read", limits.bytes),
         )));
     }
     let text = std::str::from_utf8(bytes).map_err(|bad| {
@@ -132,6 +128,6 @@ mod tests {
     fn a_huge_file_is_refused_before_it_is_read() {
         let bytes = vec![b'#'; Limits::CONFIG.bytes + 1];
         let problem = decode(&bytes, Limits::CONFIG).unwrap_err();
-        assert!(problem.message.contains("too large: 1048577 bytes"), "{problem}");
+        assert!(problem.message.contains("at most 1048576 bytes"), "{problem}");
     }
 }

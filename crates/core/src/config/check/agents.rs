@@ -31,7 +31,7 @@ const SECRETS: [&str; 16] = [
     ".cargo/credentials.toml",
 ];
 
-pub(super) fn models(check: &Check<'_>, file: &file::Models) -> PerRole<String> {
+pub(super) fn models(check: Check<'_>, file: &file::Models) -> PerRole<String> {
     let model = |role: &str, name: &Spanned<String>| {
         let path = format!("models.{role}");
         let bad = name.is_empty()
@@ -51,7 +51,7 @@ pub(super) fn models(check: &Check<'_>, file: &file::Models) -> PerRole<String> 
     }
 }
 
-pub(super) fn executors(check: &Check<'_>, file: &file::Executors) -> Option<Executors> {
+pub(super) fn executors(check: Check<'_>, file: &file::Executors) -> Option<Executors> {
     let custom = custom(check, file);
     let known: Vec<&str> =
         BUILT_IN.into_iter().chain(file.custom.keys().map(String::as_str)).collect();
@@ -101,7 +101,7 @@ pub(super) fn executors(check: &Check<'_>, file: &file::Executors) -> Option<Exe
 }
 
 fn custom(
-    check: &Check<'_>,
+    check: Check<'_>,
     file: &file::Executors,
 ) -> Option<BTreeMap<ExecutorName, CustomExecutor>> {
     let mut all = BTreeMap::new();
@@ -138,7 +138,7 @@ fn custom(
     good.then_some(all)
 }
 
-pub(super) fn gateway(check: &Check<'_>, file: &file::Gateway) -> Option<Gateway> {
+pub(super) fn gateway(check: Check<'_>, file: &file::Gateway) -> Option<Gateway> {
     let upstream = upstream(check, &file.upstream);
     let name = &file.credential_env;
     let valid = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
@@ -168,7 +168,7 @@ pub(super) fn gateway(check: &Check<'_>, file: &file::Gateway) -> Option<Gateway
     })
 }
 
-fn upstream(check: &Check<'_>, written: &Spanned<String>) -> Option<Upstream> {
+fn upstream(check: Check<'_>, written: &Spanned<String>) -> Option<Upstream> {
     let path = "gateway.upstream";
     let text = written.trim();
     let refuse = |message: &str, hint: &str| {
@@ -213,7 +213,7 @@ fn upstream(check: &Check<'_>, written: &Spanned<String>) -> Option<Upstream> {
     }
 }
 
-pub(super) fn sandbox(check: &Check<'_>, file: &file::Sandbox) -> Sandbox {
+pub(super) fn sandbox(check: Check<'_>, file: &file::Sandbox) -> Sandbox {
     if file.allow_network.value {
         check.error(
             "sandbox.allow_network",
@@ -264,7 +264,7 @@ fn unreadable(path: &str) -> Option<(&'static str, &'static str)> {
     }
     // What is left of the path below a home directory.
     let below_home = match parts.as_slice() {
-        ["~", rest @ ..] | ["home" | "Users", _, rest @ ..] | ["root", rest @ ..] => rest.join("/"),
+        ["~" | "root", rest @ ..] | ["home" | "Users", _, rest @ ..] => rest.join("/"),
         [] | ["home" | "Users"] => String::new(),
         _ => return None,
     };

@@ -10,7 +10,7 @@ use crate::yaml::{Problem, Spanned};
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
-pub(super) fn concurrency(check: &Check<'_>, file: &file::Concurrency) -> Concurrency {
+pub(super) fn concurrency(check: Check<'_>, file: &file::Concurrency) -> Concurrency {
     check.range("concurrency.planning", &file.planning, 1..=1);
     check.range("concurrency.merge", &file.merge, 1..=1);
     let memory = check.range(
@@ -25,7 +25,7 @@ pub(super) fn concurrency(check: &Check<'_>, file: &file::Concurrency) -> Concur
     }
 }
 
-pub(super) fn limits(check: &Check<'_>, file: &file::Limits) -> Option<Limits> {
+pub(super) fn limits(check: Check<'_>, file: &file::Limits) -> Option<Limits> {
     let agent_timeout = check.duration("limits.agent_timeout", &file.agent_timeout, DAY);
     let heartbeat = check.duration("limits.heartbeat_interval", &file.heartbeat_interval, DAY);
     if let (Some(timeout), Some(heartbeat)) = (agent_timeout, heartbeat)
@@ -75,7 +75,7 @@ pub(super) fn limits(check: &Check<'_>, file: &file::Limits) -> Option<Limits> {
 
 /// A budget in dollars or in tokens, or none; never both.
 fn one_unit(
-    check: &Check<'_>,
+    check: Check<'_>,
     section: &str,
     (usd_key, usd): (&str, &Spanned<f64>),
     (tokens_key, tokens): (&str, &Spanned<u64>),
@@ -106,7 +106,7 @@ fn one_unit(
     }
 }
 
-fn share(check: &Check<'_>, threshold: &Spanned<f64>) -> u8 {
+fn share(check: Check<'_>, threshold: &Spanned<f64>) -> u8 {
     let path = "limits.token_budget.warn_threshold";
     let value = threshold.value;
     if !(0.0..=1.0).contains(&value) {

@@ -20,11 +20,11 @@ use values::Check;
 pub(super) fn check(file: &ConfigFile) -> (Option<Config>, Vec<Problem>) {
     let problems = Problems::default();
     let check = Check { problems: &problems };
-    let config = sections(&check, file).filter(|_| !problems.has_errors());
+    let config = sections(check, file).filter(|_| !problems.has_errors());
     (config, problems.into_sorted())
 }
 
-fn sections(check: &Check<'_>, file: &ConfigFile) -> Option<Config> {
+fn sections(check: Check<'_>, file: &ConfigFile) -> Option<Config> {
     // All of them first: `?` further down must not keep one from being looked at.
     let project = project::project(check, &file.project);
     let concurrency = limits::concurrency(check, &file.concurrency);
@@ -66,7 +66,7 @@ fn sections(check: &Check<'_>, file: &ConfigFile) -> Option<Config> {
     })
 }
 
-fn memory(check: &Check<'_>, file: &ConfigFile) -> Option<Memory> {
+fn memory(check: Check<'_>, file: &ConfigFile) -> Option<Memory> {
     let beads = &file.beads;
     let policy = &beads.decay_policy;
     let path = "beads.decay_policy";
@@ -89,7 +89,7 @@ fn memory(check: &Check<'_>, file: &ConfigFile) -> Option<Memory> {
     })
 }
 
-fn hooks(check: &Check<'_>, file: &ConfigFile) -> Hooks {
+fn hooks(check: Check<'_>, file: &ConfigFile) -> Hooks {
     let hook = |name: &str, command: &Spanned<String>| {
         check.no_strange_characters(&format!("hooks.{name}"), command);
         Some(command.value.clone()).filter(|command| !command.trim().is_empty())

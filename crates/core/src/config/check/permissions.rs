@@ -6,7 +6,7 @@ use super::values::Check;
 use crate::path_rules::PathRules;
 use crate::yaml::{Problem, Spanned};
 
-pub(super) fn permissions(check: &Check<'_>, file: &file::Permissions) -> Option<Permissions> {
+pub(super) fn permissions(check: Check<'_>, file: &file::Permissions) -> Option<Permissions> {
     let section = "permissions";
     let paths = PathRules {
         allowed: check.patterns("permissions.allowed_paths", &file.allowed_paths),
@@ -56,7 +56,7 @@ fn values(list: &[Spanned<String>]) -> Vec<String> {
     list.iter().map(|text| text.value.clone()).collect()
 }
 
-fn tools(check: &Check<'_>, file: &file::Permissions) {
+fn tools(check: Check<'_>, file: &file::Permissions) {
     check.names("permissions.allowed_tools", "a tool", &file.allowed_tools);
     check.names("permissions.blocked_tools", "a tool", &file.blocked_tools);
     for (index, tool) in file.allowed_tools.iter().enumerate() {
@@ -81,7 +81,7 @@ fn tools(check: &Check<'_>, file: &file::Permissions) {
 /// Commands that are allowed and can never run, because a pattern blocks them.
 /// Defaults that the person did not write are left alone.
 pub(super) fn contradictions(
-    check: &Check<'_>,
+    check: Check<'_>,
     file: &ConfigFile,
     permissions: &Permissions,
     validation: &Validation,

@@ -4,7 +4,7 @@ use super::super::{Project, Worktree, file};
 use super::values::Check;
 use crate::yaml::Problem;
 
-pub(super) fn project(check: &Check<'_>, file: &file::Project) -> Option<Project> {
+pub(super) fn project(check: Check<'_>, file: &file::Project) -> Option<Project> {
     check.no_strange_characters("project.name", &file.name);
     if file.repo.trim().is_empty() {
         let hint = "write `.` for the directory of this file";
@@ -63,7 +63,7 @@ fn bad_part(part: &str) -> bool {
     part.starts_with('.') || part.strip_suffix(".lock").is_some()
 }
 
-pub(super) fn worktree(check: &Check<'_>, file: &file::Worktree) -> Worktree {
+pub(super) fn worktree(check: Check<'_>, file: &file::Worktree) -> Worktree {
     let worktree = Worktree {
         prepare: check.commands("worktree.prepare", &file.prepare),
         copy: check.all_inside("worktree.copy", &file.copy),

@@ -6,7 +6,7 @@ use super::super::{CommitFormat, Diagnostics, FileNaming, RequireTests, Validati
 use super::values::Check;
 use crate::yaml::Problem;
 
-pub(super) fn validation(check: &Check<'_>, file: &file::Validation) -> Option<Validation> {
+pub(super) fn validation(check: Check<'_>, file: &file::Validation) -> Option<Validation> {
     let acceptance = check.commands("validation.acceptance", &file.acceptance);
     let commit_format = commit_format(check, &file.commit_format);
     let naming = &file.file_naming;
@@ -28,7 +28,7 @@ pub(super) fn validation(check: &Check<'_>, file: &file::Validation) -> Option<V
 
 /// The outer `None` is a problem, the inner one is no format.
 #[expect(clippy::option_option)]
-fn commit_format(check: &Check<'_>, file: &file::CommitFormat) -> Option<Option<CommitFormat>> {
+fn commit_format(check: Check<'_>, file: &file::CommitFormat) -> Option<Option<CommitFormat>> {
     if file.pattern.is_empty() {
         return Some(None);
     }
@@ -48,7 +48,7 @@ fn commit_format(check: &Check<'_>, file: &file::CommitFormat) -> Option<Option<
     Some(Some(CommitFormat { pattern, example }))
 }
 
-fn require_tests(check: &Check<'_>, file: &file::RequireTests) -> Option<RequireTests> {
+fn require_tests(check: Check<'_>, file: &file::RequireTests) -> Option<RequireTests> {
     let path = "validation.require_tests";
     let sources = check.patterns(&format!("{path}.source_patterns"), &file.source_patterns);
     let tests = check.patterns(&format!("{path}.test_patterns"), &file.test_patterns);
@@ -66,10 +66,7 @@ fn require_tests(check: &Check<'_>, file: &file::RequireTests) -> Option<Require
 }
 
 #[expect(clippy::option_option)]
-fn diagnostics(
-    check: &Check<'_>,
-    file: &file::ValidatorDiagnostics,
-) -> Option<Option<Diagnostics>> {
+fn diagnostics(check: Check<'_>, file: &file::ValidatorDiagnostics) -> Option<Option<Diagnostics>> {
     let path = "validation.validator_diagnostics";
     let commands = check.commands(&format!("{path}.commands"), &file.commands);
     let longest = Duration::from_secs(24 * 60 * 60);

@@ -20,7 +20,7 @@ pub(super) struct Check<'p> {
 }
 
 impl Check<'_> {
-    pub fn error<T>(&self, path: &str, value: &Spanned<T>, message: impl Into<String>, hint: &str) {
+    pub fn error<T>(self, path: &str, value: &Spanned<T>, message: impl Into<String>, hint: &str) {
         let mut problem = Problem::error(path, message).at(value.span, "");
         if !hint.is_empty() {
             problem = problem.hint(hint);
@@ -29,7 +29,7 @@ impl Check<'_> {
     }
 
     pub fn warning<T>(
-        &self,
+        self,
         path: &str,
         value: &Spanned<T>,
         message: impl Into<String>,
@@ -38,7 +38,7 @@ impl Check<'_> {
         self.problems.push(Problem::warning(path, message).at(value.span, "").hint(hint));
     }
 
-    pub fn range<T>(&self, path: &str, value: &Spanned<T>, range: RangeInclusive<T>) -> T
+    pub fn range<T>(self, path: &str, value: &Spanned<T>, range: RangeInclusive<T>) -> T
     where
         T: Copy + PartialOrd + Display,
     {
@@ -57,7 +57,7 @@ impl Check<'_> {
     }
 
     pub fn duration(
-        &self,
+        self,
         path: &str,
         value: &Spanned<DurationText>,
         longest: Duration,
@@ -79,7 +79,7 @@ impl Check<'_> {
         None
     }
 
-    pub fn no_strange_characters(&self, path: &str, value: &Spanned<String>) -> bool {
+    pub fn no_strange_characters(self, path: &str, value: &Spanned<String>) -> bool {
         let strange = value.chars().any(|c| c.is_control() && c != '\n' && c != '\t');
         if strange {
             self.error(path, value, "contains a control character", "remove it");
@@ -88,12 +88,12 @@ impl Check<'_> {
     }
 
     /// Commands that a shell runs; none may be empty.
-    pub fn commands(&self, path: &str, list: &[Spanned<String>]) -> Vec<String> {
+    pub fn commands(self, path: &str, list: &[Spanned<String>]) -> Vec<String> {
         self.names(path, "a command", list)
     }
 
     /// A list of texts that all say something.
-    pub fn names(&self, path: &str, what: &str, list: &[Spanned<String>]) -> Vec<String> {
+    pub fn names(self, path: &str, what: &str, list: &[Spanned<String>]) -> Vec<String> {
         for (index, text) in list.iter().enumerate() {
             let path = format!("{path}[{index}]");
             if text.trim().is_empty() {
@@ -105,7 +105,7 @@ impl Check<'_> {
         list.iter().map(|text| text.value.clone()).collect()
     }
 
-    pub fn patterns(&self, path: &str, list: &[Spanned<String>]) -> Vec<PathPattern> {
+    pub fn patterns(self, path: &str, list: &[Spanned<String>]) -> Vec<PathPattern> {
         let pattern = |(index, text): (usize, &Spanned<String>)| match PathPattern::new(text) {
             Ok(pattern) => Some(pattern),
             Err(bad) => {
@@ -131,7 +131,7 @@ impl Check<'_> {
         list.iter().enumerate().filter_map(pattern).collect()
     }
 
-    pub fn regex(&self, path: &str, text: &Spanned<String>) -> Option<Regex> {
+    pub fn regex(self, path: &str, text: &Spanned<String>) -> Option<Regex> {
         let built = RegexBuilder::new(text).size_limit(REGEX_BYTES).build();
         let reason = match built {
             Ok(regex) => return Some(regex),
@@ -155,7 +155,7 @@ impl Check<'_> {
     }
 
     /// A file or directory inside the repository.
-    pub fn inside(&self, path: &str, text: &Spanned<String>) -> Option<LockPath> {
+    pub fn inside(self, path: &str, text: &Spanned<String>) -> Option<LockPath> {
         let why = match LockPath::new(text) {
             Ok(inside) => return Some(inside),
             Err(BadLockPath::Empty) => "must name a path inside the repository",
@@ -169,7 +169,7 @@ impl Check<'_> {
         None
     }
 
-    pub fn all_inside(&self, path: &str, list: &[Spanned<String>]) -> Vec<LockPath> {
+    pub fn all_inside(self, path: &str, list: &[Spanned<String>]) -> Vec<LockPath> {
         list.iter()
             .enumerate()
             .filter_map(|(index, text)| self.inside(&format!("{path}[{index}]"), text))

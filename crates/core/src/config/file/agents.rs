@@ -88,11 +88,11 @@ pub enum Dialect {
     /// Plain text; the exit code says how it went.
     #[default]
     Plain,
-    /// The JSON lines that Claude Code writes.
+    /// The JSON lines that `claude` writes.
     ClaudeStream,
-    /// The JSON lines that Codex writes.
+    /// The JSON lines that `codex` writes.
     CodexJson,
-    /// The JSON lines that OpenCode writes.
+    /// The JSON lines that `opencode` writes.
     OpencodeJson,
 }
 
