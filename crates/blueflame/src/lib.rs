@@ -6,8 +6,11 @@
 pub mod atomic_file;
 pub mod cli;
 pub mod commands;
+pub mod config_file;
+pub mod diagnostics;
 pub mod failure;
 pub mod file_system;
+pub mod git;
 pub mod journal;
 pub mod repo_lock;
 pub mod store;
