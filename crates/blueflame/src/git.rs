@@ -4,8 +4,9 @@
 //! and ignores the variables by which a surrounding git would redirect it. An
 //! answer is a typed value or a typed error, never a string to be searched.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::io;
+use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
@@ -46,8 +47,12 @@ impl Git {
 
     /// The root of the work tree that the directory belongs to.
     pub fn top_level(&self) -> Result<PathBuf, GitError> {
-        let answer = self.answer(&["rev-parse", "--show-toplevel"])?;
-        Ok(PathBuf::from(answer.trim_end_matches(['\n', '\r'])))
+        self.path(&["rev-parse", "--show-toplevel"])
+    }
+
+    /// The directory that all work trees of the repository share.
+    pub fn common_dir(&self) -> Result<PathBuf, GitError> {
+        self.path(&["rev-parse", "--path-format=absolute", "--git-common-dir"])
     }
 
     /// Whether a local branch exists and points at a commit.
@@ -69,10 +74,23 @@ impl Git {
         Ok(answer.lines().map(str::to_owned).collect())
     }
 
+    /// An answer that is one path, which need not be text.
+    fn path(&self, arguments: &[&str]) -> Result<PathBuf, GitError> {
+        let mut answer = self.bytes(arguments)?;
+        if answer.last() == Some(&b'\n') {
+            answer.pop();
+        }
+        Ok(PathBuf::from(OsString::from_vec(answer)))
+    }
+
     fn answer(&self, arguments: &[&str]) -> Result<String, GitError> {
+        Ok(String::from_utf8_lossy(&self.bytes(arguments)?).into_owned())
+    }
+
+    fn bytes(&self, arguments: &[&str]) -> Result<Vec<u8>, GitError> {
         let output = self.run(arguments)?;
         if output.status.success() {
-            return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+            return Ok(output.stdout);
         }
         let message = String::from_utf8_lossy(&output.stderr).trim().to_owned();
         if message.contains("not a git repository") {

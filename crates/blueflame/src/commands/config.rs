@@ -1,7 +1,5 @@
 //! `blueflame config`: check, show, schema.
 
-use std::io::{self, Write as _};
-
 use anstream::eprintln;
 use blueflame_core::config::{self, NEWEST_SCHEMA};
 use blueflame_core::yaml;
@@ -9,6 +7,7 @@ use blueflame_core::yaml;
 use crate::cli::{Common, Config};
 use crate::config_file;
 use crate::failure::{Failure, Kind};
+use crate::stdout;
 
 pub fn run(command: &Config, common: &Common) -> Result<(), Failure> {
     match command {
@@ -39,22 +38,11 @@ fn show(common: &Common) -> Result<(), Failure> {
     let loaded = config_file::load(common.config.as_deref())?;
     let shown =
         yaml::to_string(&loaded.file).map_err(|error| Failure::new(Kind::Internal, error))?;
-    write(&shown)
+    stdout::write(&shown)
 }
 
 fn schema() -> Result<(), Failure> {
     let schema = serde_json::to_string_pretty(&config::schema())
         .map_err(|error| Failure::new(Kind::Internal, error))?;
-    write(&format!("{schema}\n"))
-}
-
-/// Standard output is for data. A reader that has seen enough is no failure.
-fn write(text: &str) -> Result<(), Failure> {
-    let mut out = io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Err(Failure::new(Kind::Internal, format!("standard output cannot be written: {error}")))
-        }
-        Ok(()) | Err(_) => Ok(()),
-    }
+    stdout::write(&format!("{schema}\n"))
 }
