@@ -18,6 +18,7 @@ use std::time::Duration;
 use regex::Regex;
 
 pub use file::{ConfigFile, Dialect, MergeTarget, NEWEST_SCHEMA, NamingStyle, SandboxMode};
+pub(crate) use schema::titled;
 pub use schema::{key_paths, schema};
 
 use crate::ids::{ExecutorName, Role, SessionId};
@@ -27,6 +28,9 @@ use crate::path_pattern::PathPattern;
 use crate::path_rules::PathRules;
 use crate::rules::{PerRole, Rules, WaveMode};
 use crate::yaml::{Document, Limits as ReadLimits, Problem, Severity};
+
+/// The executors that need no definition.
+pub const BUILT_IN_EXECUTORS: [&str; 4] = ["claude", "codex", "opencode", "embedded"];
 
 #[derive(Clone, Debug)]
 pub struct Config {

@@ -121,6 +121,11 @@ impl Problems {
         }
     }
 
+    /// Whether something was reported about exactly this path.
+    pub fn mention(&self, path: &str) -> bool {
+        self.kept.borrow().iter().any(|problem| problem.path == path)
+    }
+
     pub fn has_errors(&self) -> bool {
         self.errors.get() > 0
     }

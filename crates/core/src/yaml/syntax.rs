@@ -19,6 +19,8 @@ pub(super) fn explain(text: &str, at: usize, complaint: &str) -> Box<Problem> {
         ("a `[` is not closed, or a `,` is missing".into(), "write lists as `[a, b, c]`")
     } else if has("',' or '}'") {
         ("a `{` is not closed, or a `,` is missing".into(), "write mappings as `{a: 1, b: 2}`")
+    } else if has("expected node content") {
+        ("a value is missing here".into(), "check the brackets and commas before this place")
     } else if has("misplaced bracket") {
         ("this bracket closes nothing".into(), "remove it, or put the value in quotes")
     } else if has("tabs disallowed") {
@@ -119,6 +121,7 @@ mod tests {
                 "this text in double quotes contains a `\\` escape that YAML does not know",
                 "\"",
             ),
+            ("é: [}\n", "a value is missing here", "}"),
             ("é: [x\n", "a `[` is not closed, or a `,` is missing", "x"),
             ("é: [b]]\n", "this bracket closes nothing", "]"),
             ("é: 1\nb\n", "this line is neither `key: value` nor part of the line above", "b"),

@@ -2,14 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use super::super::{CustomExecutor, Executors, Gateway, Sandbox, SandboxMode, Upstream, file};
+use super::super::{
+    BUILT_IN_EXECUTORS, CustomExecutor, Executors, Gateway, Sandbox, SandboxMode, Upstream, file,
+};
 use super::values::Check;
 use crate::ids::{ExecutorName, SessionId};
 use crate::rules::PerRole;
 use crate::yaml::{Spanned, closest, one_of};
-
-/// The executors that need no definition.
-const BUILT_IN: [&str; 4] = ["claude", "codex", "opencode", "embedded"];
 
 /// Where people keep credentials, below the home directory.
 const SECRETS: [&str; 16] = [
@@ -54,7 +53,7 @@ pub(super) fn models(check: Check<'_>, file: &file::Models) -> PerRole<String> {
 pub(super) fn executors(check: Check<'_>, file: &file::Executors) -> Option<Executors> {
     let custom = custom(check, file);
     let known: Vec<&str> =
-        BUILT_IN.into_iter().chain(file.custom.keys().map(String::as_str)).collect();
+        BUILT_IN_EXECUTORS.into_iter().chain(file.custom.keys().map(String::as_str)).collect();
     let named = |path: &str, name: &Spanned<String>| {
         if !known.contains(&name.as_str()) {
             let hint = match closest(name, known.iter().copied()) {
@@ -113,7 +112,7 @@ fn custom(
                 check.error(&path, executor, format!("is not a good name: {}", bad.rule), "");
                 good = false;
             }
-            Ok(_) if BUILT_IN.contains(&name.as_str()) => {
+            Ok(_) if BUILT_IN_EXECUTORS.contains(&name.as_str()) => {
                 let hint = "choose another name";
                 check.error(&path, executor, "is the name of a built-in executor", hint);
                 good = false;
