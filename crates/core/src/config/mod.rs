@@ -287,13 +287,7 @@ pub fn read(bytes: &[u8]) -> Reading {
     let (config, found) = check::check(&file);
     // A value that could not be read was replaced by a placeholder; what is
     // wrong with the placeholder is not the person's problem.
-    let known = |problem: &Problem| {
-        problems.iter().any(|earlier| {
-            earlier.path == problem.path
-                || earlier.span.is_some() && earlier.span == problem.span
-                || problem.path.starts_with(&format!("{}[", earlier.path))
-        })
-    };
+    let known = |problem: &Problem| problems.iter().any(|earlier| earlier.hides(problem));
     let fresh: Vec<Problem> = found.into_iter().filter(|problem| !known(problem)).collect();
     let broken = broken || fresh.iter().any(|problem| problem.severity == Severity::Error);
     problems.extend(fresh);

@@ -37,23 +37,38 @@ pub(super) fn read(
         problems.push(Problem::error("tasks", message).hint("split the work into several plans"));
         return Err(problems.into_sorted());
     }
-    // What could not be read has been reported; a placeholder is not judged.
-    let unread = problems.has_errors();
+    let broken = problems.has_errors();
+    let mut unread = problems.into_sorted();
+    let problems = Problems::default();
     let specs: Vec<Option<TaskSpec>> = tasks
         .iter()
         .enumerate()
-        .map(|(index, task)| Task::new(index, task, context, &problems).spec(unread))
+        .map(|(index, task)| Task::new(index, task, context, &problems).spec())
         .collect();
-    if !unread {
+    if !unread.iter().any(hides_relations) {
         relations::check(&tasks, &problems);
         commit_messages(&specs, &tasks, context, &problems);
     }
-    let specs = specs.into_iter().collect::<Option<Vec<_>>>().filter(|_| !problems.has_errors());
-    let problems = problems.into_sorted();
-    match specs {
-        Some(tasks) => Ok((Plan { tasks }, problems)),
-        None => Err(problems.into_iter().filter(|p| p.severity == Severity::Error).collect()),
+    let broken = broken || problems.has_errors();
+    let mut found = problems.into_sorted();
+    // A value that could not be read was replaced by a placeholder, which is
+    // not judged.
+    found.retain(|problem| !unread.iter().any(|earlier| earlier.hides(problem)));
+    found.append(&mut unread);
+    found.sort_by_key(|problem| problem.span.map_or(usize::MAX, |span| span.start));
+    match specs.into_iter().collect::<Option<Vec<_>>>() {
+        Some(tasks) if !broken => Ok((Plan { tasks }, found)),
+        _ => Err(found.into_iter().filter(|p| p.severity == Severity::Error).collect()),
     }
+}
+
+/// Whether a value that could not be read keeps tasks from being compared.
+fn hides_relations(problem: &Problem) -> bool {
+    let path = &problem.path;
+    let known_key = ["title", "description", "priority", "acceptance", "risk", "model", "executor"]
+        .iter()
+        .any(|key| path.contains(&format!("].{key}")));
+    problem.severity == Severity::Error && !known_key && problem.message != "is not a known key"
 }
 
 /// One task while it is looked at.
@@ -102,7 +117,7 @@ impl<'c> Task<'c> {
         self.problems.push(
             Problem::error(&self.path, format!("{name}has no `{key}`"))
                 .at(self.written.span, "this task")
-                .hint(format!("add a `{key}:` line")),
+                .hint(format!("add the key `{key}`")),
         );
     }
 
@@ -115,12 +130,8 @@ impl<'c> Task<'c> {
         Some(text.value.clone())
     }
 
-    /// The task, unless something is wrong with it. With `unread` values it is
-    /// only looked for what is missing.
-    fn spec(&self, unread: bool) -> Option<TaskSpec> {
-        if unread && self.problems.mention(&self.path) {
-            return None;
-        }
+    /// The task, unless something is wrong with it.
+    fn spec(&self) -> Option<TaskSpec> {
         let task = &self.written.value;
         let id = self.required("id", task.id.as_ref());
         let title = self.text("title", task.title.as_ref());
@@ -128,9 +139,6 @@ impl<'c> Task<'c> {
         let priority = self.required("priority", task.priority.as_ref()).map(|p| p.value);
         if task.file_locks.is_none() {
             self.missing("file_locks");
-        }
-        if unread {
-            return None;
         }
         let id = id.and_then(|id| self.name_of("id", id, TaskId::new));
         let group = match &task.cohesion_group {

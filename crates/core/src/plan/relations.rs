@@ -78,7 +78,10 @@ fn dependencies(
                 ),
                 Some(&other) => needs[at].push(other),
                 None => {
-                    let hint = match closest(need, places.keys().copied()) {
+                    let hint = match closest(
+                        need,
+                        places.keys().copied().filter(|known| *known != id(task)),
+                    ) {
                         Some(meant) => format!("did you mean `{meant}`?"),
                         None => "no task of the plan has this id".to_owned(),
                     };

@@ -25,7 +25,7 @@ pub(super) fn explain(text: &str, at: usize, complaint: &str) -> Box<Problem> {
         ("this bracket closes nothing".into(), "remove it, or put the value in quotes")
     } else if has("tabs disallowed") {
         ("a tab is used to indent this line".into(), "indent with spaces")
-    } else if has("quoted scalar, found unexpected end") {
+    } else if has("quoted scalar, found unexpected end") || has("indentation in quoted scalar") {
         ("this quote is never closed".into(), "add the closing quote")
     } else if has("unknown escape") {
         (
@@ -110,6 +110,7 @@ mod tests {
         for (text, message, at) in [
             ("é: [1, 2\nb: 3\n", "a `[` or `{` above this is not closed", ":"),
             ("é: \"x\n", "this quote is never closed", "\""),
+            ("é:\n  b: \"x\n  c: 1\n", "this quote is never closed", "\""),
             ("é: b: c\n", "a `:` cannot stand here", ":"),
             ("é:\n\t- b\n", "a tab is used to indent this line", "-"),
             ("é: 'it's'\n", "there is something behind the closing quote", "s"),
