@@ -49,7 +49,8 @@ impl Document {
     pub fn parse(bytes: &[u8], limits: Limits) -> Result<Self, Vec<Problem>> {
         let problems = Problems::default();
         let root = text::decode(bytes, limits).and_then(|text| {
-            json::parse(text, limits).map_or_else(|| tree::parse(text, limits, &problems), Ok)
+            json::parse(text, limits, &problems)
+                .unwrap_or_else(|| tree::parse(text, limits, &problems))
         });
         match root {
             Ok(root) => Ok(Document { root, problems }),

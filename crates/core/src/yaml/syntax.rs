@@ -80,6 +80,18 @@ pub(super) fn too_deep(span: Span, depth: usize) -> Problem {
         .at(Span::new(span.start, span.start + 1), "one too many")
 }
 
+pub(super) fn too_many(span: Span, most: usize) -> Problem {
+    Problem::error("", format!("the file has more than {most} values"))
+        .at(Span::new(span.start, span.start + 1), "reading stopped here")
+}
+
+pub(super) fn written_twice(key: &str, first: Span, second: Span) -> Problem {
+    Problem::error("", format!("the key `{key}` is written twice"))
+        .at(second, "second time")
+        .also(Some(first), "first time")
+        .hint("keep one of them")
+}
+
 /// The character at a place, or the last one if the text ends there.
 fn first_character(text: &str, at: usize) -> Span {
     let at = at.min(text.len());
