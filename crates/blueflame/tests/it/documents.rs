@@ -53,3 +53,16 @@ fn every_key_of_a_plan_is_documented_and_the_example_is_a_plan() {
     let (plan, warnings) = Plan::read(example.as_bytes(), &PlanContext::of(&config)).unwrap();
     assert_eq!((plan.tasks.len(), warnings), (2, Vec::new()));
 }
+
+/// Files that earlier programs accepted are accepted for ever, with the same
+/// meaning; these samples are never changed.
+#[test]
+fn files_of_every_version_are_still_read() {
+    for (sample, notes) in [("config_v1.yaml", 6), ("config_v2.yaml", 0)] {
+        let text = document(&format!("crates/blueflame/tests/samples/{sample}"));
+        let reading = config::read(text.as_bytes());
+        assert_eq!(reading.problems, [], "{sample}");
+        assert_eq!(reading.notes.len(), notes, "{sample}");
+        assert_eq!(reading.file.unwrap(), ConfigFile::default(), "{sample}");
+    }
+}
