@@ -1,0 +1,6 @@
+//! Stories told by the real program, and the words it finds.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
+
+mod config_messages;
+mod documents;
+mod plan_messages;
