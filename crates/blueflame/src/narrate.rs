@@ -77,9 +77,10 @@ pub fn sentence(event: &Event) -> String {
         }
         Event::FoldFinished { changeset, result } => match result {
             FoldResult::Folded(fold) => format!(
-                "{changeset}: folded as {}, {} files, +{} -{}",
+                "{changeset}: folded as {}, {} {}, +{} -{}",
                 short(fold.commit.as_str()),
                 fold.files,
+                if fold.files == 1 { "file" } else { "files" },
                 fold.insertions,
                 fold.deletions
             ),

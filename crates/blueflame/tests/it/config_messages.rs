@@ -1,22 +1,24 @@
 //! What `blueflame config` says about good and broken files.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
-/// A repository in a directory of its own, with nothing of the surroundings.
+use blueflame_testkit::TestEnv;
+
+/// A directory of its own, with nothing of the surroundings.
 struct Place {
-    dir: tempfile::TempDir,
+    env: TestEnv,
 }
 
 impl Place {
     fn without_repository() -> Self {
-        Place { dir: tempfile::tempdir().unwrap() }
+        let place = Place { env: TestEnv::new() };
+        std::fs::create_dir(place.path()).unwrap();
+        place
     }
 
     fn new() -> Self {
         let place = Self::without_repository();
-        place.git(&["init", "-q", "-b", "main"]);
-        place.git(&["commit", "-q", "--allow-empty", "-m", "first"]);
+        place.env.repository("project").commit("first");
         place
     }
 
@@ -26,42 +28,23 @@ impl Place {
         place
     }
 
-    fn path(&self) -> &Path {
-        self.dir.path()
-    }
-
-    fn command(&self, program: &str) -> Command {
-        let mut command = Command::new(program);
-        command
-            .current_dir(self.path())
-            .stdin(Stdio::null())
-            .env_clear()
-            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
-            .env("HOME", self.path())
-            .env("GIT_CONFIG_NOSYSTEM", "1")
-            .env("GIT_CEILING_DIRECTORIES", self.path().parent().unwrap())
-            .envs([("GIT_AUTHOR_NAME", "T"), ("GIT_AUTHOR_EMAIL", "t@example.com")])
-            .envs([("GIT_COMMITTER_NAME", "T"), ("GIT_COMMITTER_EMAIL", "t@example.com")]);
-        command
-    }
-
-    fn git(&self, arguments: &[&str]) {
-        assert!(self.command("git").args(arguments).status().unwrap().success());
+    fn path(&self) -> PathBuf {
+        self.env.path("project")
     }
 
     /// All that a command shows, with its exit code.
     fn run(&self, arguments: &[&str]) -> String {
-        let output =
-            self.command(env!("CARGO_BIN_EXE_blueflame")).args(arguments).output().unwrap();
-        let text = |bytes: &[u8]| {
-            let real = self.path().canonicalize().unwrap();
-            String::from_utf8_lossy(bytes)
-                .replace(real.to_str().unwrap(), "[REPO]")
-                .replace(self.path().to_str().unwrap(), "[REPO]")
-        };
-        let (out, err) = (text(&output.stdout), text(&output.stderr));
+        self.run_in(&self.path(), arguments)
+    }
+
+    fn run_in(&self, directory: &Path, arguments: &[&str]) -> String {
+        let mut command = self.env.command(env!("CARGO_BIN_EXE_blueflame"));
+        command.args(arguments).current_dir(directory);
+        let ran = self.env.run(command);
+        let stable = |text: &str| text.replace("$ROOT/project", "[REPO]");
+        let (out, err) = (stable(&ran.stdout), stable(&ran.stderr));
         let out = if out.is_empty() { out } else { format!("--- stdout\n{out}") };
-        format!("{out}{err}--- exit code {}\n", output.status.code().unwrap_or(-1))
+        format!("{out}{err}--- exit code {}\n", ran.code().unwrap_or(-1))
     }
 }
 
@@ -137,7 +120,7 @@ fn a_directory_without_a_repository_is_explained() {
 #[test]
 fn a_repository_without_a_commit_is_explained() {
     let place = Place::without_repository();
-    place.git(&["init", "-q", "-b", "main"]);
+    place.env.repository("project");
     std::fs::write(place.path().join("blueflame.yaml"), "schema_version: 2\n").unwrap();
     insta::assert_snapshot!(place.run(&["config", "check"]));
 }
@@ -148,13 +131,7 @@ fn a_good_file_is_called_good_from_any_directory() {
     insta::assert_snapshot!(place.run(&["config", "check"]));
     let below = place.path().join("src");
     std::fs::create_dir(&below).unwrap();
-    let output = place
-        .command(env!("CARGO_BIN_EXE_blueflame"))
-        .current_dir(below)
-        .args(["config", "check"])
-        .output()
-        .unwrap();
-    assert!(output.status.success());
+    assert!(place.run_in(&below, &["config", "check"]).ends_with("--- exit code 0\n"));
 }
 
 #[test]

@@ -3,4 +3,5 @@
 
 mod config_messages;
 mod documents;
+mod history_commands;
 mod plan_messages;

@@ -46,7 +46,7 @@ pub(super) fn read(
         .map(|(index, task)| Task::new(index, task, context, &problems).spec())
         .collect();
     if !unread.iter().any(hides_relations) {
-        relations::check(&tasks, &problems);
+        relations::check(&tasks, &context.landed, &problems);
         commit_messages(&specs, &tasks, context, &problems);
     }
     let broken = broken || problems.has_errors();

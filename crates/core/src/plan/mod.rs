@@ -8,6 +8,8 @@ mod relations;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeSet;
+
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde::{Deserialize, Serialize};
@@ -67,6 +69,9 @@ pub struct PlanContext<'c> {
     /// Names that a task may give as its executor.
     pub executors: Vec<&'c str>,
     pub commit_format: Option<&'c config::CommitFormat>,
+    /// Tasks of earlier plans that have landed: a new plan may build on them,
+    /// but not use their ids again.
+    pub landed: BTreeSet<TaskId>,
 }
 
 impl<'c> PlanContext<'c> {
@@ -76,7 +81,14 @@ impl<'c> PlanContext<'c> {
             paths: &config.permissions.paths,
             executors: BUILT_IN_EXECUTORS.into_iter().chain(custom).collect(),
             commit_format: config.validation.commit_format.as_ref(),
+            landed: BTreeSet::new(),
         }
+    }
+
+    /// For a plan in the middle of a session.
+    #[must_use]
+    pub fn after(self, landed: BTreeSet<TaskId>) -> Self {
+        PlanContext { landed, ..self }
     }
 }
 

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::file::TaskFile;
 use super::order::Groups;
 use crate::graph::{Cycle, topological_order};
+use crate::ids::TaskId;
 use crate::lock_path::LockPath;
 use crate::yaml::{Problem, Problems, Span, Spanned, closest};
 
@@ -13,9 +14,11 @@ const MOST_OF_A_KIND: usize = 20;
 
 type Tasks = [Spanned<TaskFile>];
 
-pub(super) fn check(tasks: &Tasks, problems: &Problems) {
+pub(super) fn check(tasks: &Tasks, landed: &BTreeSet<TaskId>, problems: &Problems) {
+    let landed: BTreeSet<&str> = landed.iter().map(TaskId::as_str).collect();
     let places = unique_ids(tasks, problems);
-    let mut needs = dependencies(tasks, &places, problems);
+    ids_of_landed_tasks(tasks, &landed, problems);
+    let mut needs = dependencies(tasks, &places, &landed, problems);
     let circles = task_circles(tasks, &mut needs, problems);
     if circles == 0 {
         group_circles(tasks, &needs, problems);
@@ -60,10 +63,28 @@ fn unique_ids<'t>(tasks: &'t Tasks, problems: &Problems) -> BTreeMap<&'t str, us
     places
 }
 
-/// For each task the positions of the tasks it needs, as far as they exist.
+/// What has landed keeps its id: history and commit messages speak of it.
+fn ids_of_landed_tasks(tasks: &Tasks, landed: &BTreeSet<&str>, problems: &Problems) {
+    for (at, task) in tasks.iter().enumerate() {
+        if let Some(id) = task.id.as_ref().filter(|id| landed.contains(id.as_str())) {
+            problems.push(
+                Problem::error(
+                    format!("tasks[{at}].id"),
+                    format!("belongs to a task that has landed, got `{}`", id.value),
+                )
+                .at(id.span, "")
+                .hint("give the new task an id of its own"),
+            );
+        }
+    }
+}
+
+/// For each task the positions of the tasks it needs, as far as they are in
+/// this plan.
 fn dependencies(
     tasks: &Tasks,
     places: &BTreeMap<&str, usize>,
+    landed: &BTreeSet<&str>,
     problems: &Problems,
 ) -> Vec<Vec<usize>> {
     let mut needs = vec![Vec::new(); tasks.len()];
@@ -77,6 +98,7 @@ fn dependencies(
                         .hint("remove it"),
                 ),
                 Some(&other) => needs[at].push(other),
+                None if landed.contains(need.as_str()) => {}
                 None => {
                     let hint = match closest(
                         need,

@@ -270,3 +270,18 @@ fn the_planners_schema_has_what_a_planner_writes_and_nothing_else() {
     assert_eq!(task["additionalProperties"], false);
     assert_eq!(schema["properties"].as_object().unwrap().len(), 1);
 }
+
+#[test]
+fn a_later_plan_builds_on_landed_tasks_but_does_not_take_their_ids() {
+    let config = config();
+    let landed = [TaskId::new("task-001").unwrap()].into_iter().collect();
+    let context = PlanContext::of(&config).after(landed);
+    let builds_on = plan(&[task("task-002", "src/a", ", dependencies: [task-001]")]);
+    let (read, _) = Plan::read(builds_on.as_bytes(), &context).unwrap();
+    assert_eq!(read.tasks[0].dependencies[0].as_str(), "task-001");
+    assert_eq!(problems(&builds_on).len(), 1, "it is unknown to a first plan");
+    let takes = plan(&[task("task-001", "src/a", "")]);
+    let refused = Plan::read(takes.as_bytes(), &context).unwrap_err();
+    assert_eq!(refused.len(), 1);
+    assert!(refused[0].to_string().contains("belongs to a task that has landed"), "{}", refused[0]);
+}
