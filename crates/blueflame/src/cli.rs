@@ -29,11 +29,54 @@ pub struct Common {
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Show what happened in a session, event by event
+    Log(Log),
+    /// Fold a session's journal again and prove its state and decisions
+    ///
+    /// Reads the journal from its first record, checks the chain, applies every
+    /// event, and takes every decision again. Changes nothing, and works beside
+    /// a running session.
+    Replay(Replay),
     /// Check or show the configuration, or print its JSON Schema
     Config {
         #[command(subcommand)]
         command: Config,
     },
+}
+
+/// Which session, and which of its events.
+#[derive(Debug, Args)]
+pub struct Log {
+    /// The session, or the beginning of its name [default: the newest]
+    pub session: Option<String>,
+    /// Print the records as JSON, one a line
+    #[arg(long)]
+    pub json: bool,
+    /// Go on printing what happens, until the session ends
+    #[arg(long, short)]
+    pub follow: bool,
+    /// Only what concerns this task
+    #[arg(long, value_name = "TASK", conflicts_with = "agent")]
+    pub task: Option<String>,
+    /// Only what concerns this agent
+    #[arg(long, value_name = "AGENT")]
+    pub agent: Option<String>,
+}
+
+/// Which session, and up to where.
+#[derive(Debug, Args)]
+pub struct Replay {
+    /// The session, or the beginning of its name [default: the newest]
+    pub session: Option<String>,
+    /// Stop after this record and show the state there
+    #[arg(long, value_name = "SEQ")]
+    pub at: Option<u64>,
+    /// Print the whole state as one JSON document
+    #[arg(long)]
+    pub json: bool,
+    /// Write tasks.yaml, agents.json and status.json anew from the journal
+    #[arg(long, conflicts_with = "at")]
+    pub rebuild: bool,
 }
 
 #[derive(Debug, Subcommand)]

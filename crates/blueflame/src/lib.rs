@@ -6,8 +6,16 @@
 pub mod atomic_file;
 pub mod cli;
 pub mod commands;
+pub mod config_file;
+pub mod diagnostics;
 pub mod failure;
 pub mod file_system;
+pub mod git;
+pub mod history;
 pub mod journal;
+pub mod narrate;
+pub mod projections;
 pub mod repo_lock;
+pub mod report;
+pub mod stdout;
 pub mod store;

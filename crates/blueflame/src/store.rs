@@ -4,27 +4,21 @@
 //! This file knows names and directories. It does not read journals, and making a
 //! [`Store`] changes nothing on the disk.
 
-use std::ffi::OsStr;
 use std::io;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
 use blueflame_core::ids::{SessionId, TaskId};
 
 use crate::atomic_file;
 use crate::failure::{Failure, Kind};
 use crate::file_system::{FileSystem, Remote};
+use crate::git::{Git, GitError};
 
 /// Why state cannot be found, named or made.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    #[error("`git` is not installed, or not on the PATH")]
-    NoGit,
-    #[error("`{}` is not inside a git repository", .0.display())]
-    NotARepository(PathBuf),
-    #[error("git cannot say where the repository of `{}` is: {message}", directory.display())]
-    Git { directory: PathBuf, message: String },
+    #[error(transparent)]
+    Git(#[from] GitError),
     #[error("cannot {step} `{}`: {source}", path.display())]
     Io { step: &'static str, path: PathBuf, source: io::Error },
     #[error("`{}` is on a {file_system} file system, where locks and flushes cannot be trusted", path.display())]
@@ -58,10 +52,7 @@ fn named(sessions: &[SessionId]) -> String {
 impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Failure {
         let kind = match &error {
-            StoreError::NoGit
-            | StoreError::NotARepository(_)
-            | StoreError::Git { .. }
-            | StoreError::Remote { .. } => Kind::Missing,
+            StoreError::Git(_) | StoreError::Remote { .. } => Kind::Missing,
             StoreError::NoSessions
             | StoreError::NoSuchSession { .. }
             | StoreError::Ambiguous { .. } => Kind::Usage,
@@ -69,7 +60,7 @@ impl From<StoreError> for Failure {
         };
         let failure = Failure::new(kind, &error);
         match error {
-            StoreError::NotARepository(_) => {
+            StoreError::Git(GitError::NotARepository { .. }) => {
                 failure.hint("go to your project, or begin one with `git init`")
             }
             StoreError::NoSessions => failure.hint("begin one with `blueflame run`"),
@@ -88,7 +79,7 @@ impl Store {
     /// Finds the state of the repository that a directory belongs to, be it the
     /// main work tree, a linked one, or deep inside either.
     pub fn find(directory: &Path) -> Result<Store, StoreError> {
-        Ok(Store { root: git_common_dir(directory)?.join("blueflame") })
+        Ok(Store { root: Git::in_dir(directory).common_dir()?.join("blueflame") })
     }
 
     pub fn root(&self) -> &Path {
@@ -250,30 +241,6 @@ fn sync_name(path: &Path) -> Result<(), StoreError> {
 fn failed(step: &'static str, path: &Path) -> impl FnOnce(io::Error) -> StoreError + use<> {
     let path = path.to_owned();
     move |source| StoreError::Io { step, path, source }
-}
-
-fn git_common_dir(directory: &Path) -> Result<PathBuf, StoreError> {
-    let output = Command::new("git")
-        .args(["rev-parse", "--path-format=absolute", "--git-common-dir"])
-        .current_dir(directory)
-        .env("LC_ALL", "C")
-        .stdin(Stdio::null())
-        .output()
-        // A missing program and a missing directory fail alike.
-        .map_err(|error| match error.kind() {
-            io::ErrorKind::NotFound if directory.is_dir() => StoreError::NoGit,
-            _ => failed("run git in", directory)(error),
-        })?;
-    if output.status.success() {
-        let path = output.stdout.strip_suffix(b"\n").unwrap_or(&output.stdout);
-        return Ok(PathBuf::from(OsStr::from_bytes(path)));
-    }
-    let message = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-    Err(if message.contains("not a git repository") {
-        StoreError::NotARepository(directory.to_owned())
-    } else {
-        StoreError::Git { directory: directory.to_owned(), message }
-    })
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@
 //! error). The shell performs what [`decide`](decide::decide) asks for and
 //! reports what happened as events, which [`State`](state::State) folds.
 
+pub mod config;
 pub mod decide;
 pub mod event;
 pub mod gate;
@@ -13,6 +14,10 @@ pub mod ids;
 pub mod lock_path;
 pub mod money;
 pub mod outcome;
+pub mod path_pattern;
+pub mod path_rules;
 pub mod plan;
+pub mod projection;
 pub mod rules;
 pub mod state;
+pub mod yaml;

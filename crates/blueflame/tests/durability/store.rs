@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
+use blueflame::git::GitError;
 use blueflame::store::{Store, StoreError};
 use blueflame_testkit::TestEnv;
 
@@ -43,7 +44,7 @@ fn a_bare_repository_has_a_store_too() {
 fn outside_of_a_repository_the_directory_is_named() {
     let dir = tempfile::tempdir().unwrap();
     let refused = Store::find(dir.path()).unwrap_err();
-    assert!(matches!(refused, StoreError::NotARepository(_)));
+    assert!(matches!(refused, StoreError::Git(GitError::NotARepository { .. })));
     let expected = format!("`{}` is not inside a git repository", dir.path().display());
     assert_eq!(refused.to_string(), expected);
     let gone = dir.path().join("gone");

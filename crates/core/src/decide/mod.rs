@@ -5,6 +5,7 @@
 //! is empty: everything that was asked for shows in the state as begun.
 
 mod merge;
+mod proof;
 mod schedule;
 
 use jiff::Timestamp;
@@ -17,6 +18,7 @@ use crate::rules::WaveMode;
 use crate::state::task::Step;
 use crate::state::{PlanStep, Stage, State};
 
+pub use proof::was_decided;
 use schedule::Desk;
 
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -132,6 +132,10 @@ impl<'a> Desk<'a> {
         if !self.state.crew.is_closed() {
             let busy = board.count(Step::Accepting) + self.state.crew.live_in(Role::Validator);
             let mut free = (self.state.rules.validators as usize).saturating_sub(busy);
+            for task in board.queue(Step::Done).take(free) {
+                self.draft.actions.push(Action::Accept { task: task.spec.id.clone() });
+                free -= 1;
+            }
             for task in board.queue(Step::Accepted).take(free) {
                 let work = Work::Validate { task: task.spec.id.clone(), attempt: task.attempts };
                 // A second try goes to the next executor, if there is one.
@@ -140,10 +144,6 @@ impl<'a> Desk<'a> {
                 if !self.spawn(work, executor) {
                     break;
                 }
-                free -= 1;
-            }
-            for task in board.queue(Step::Done).take(free) {
-                self.draft.actions.push(Action::Accept { task: task.spec.id.clone() });
             }
         }
         let unjudged = board.queue(Step::Unjudged);

@@ -299,7 +299,9 @@ impl Board {
     /// Tasks that someone works on although what they are built on is being
     /// done again: nothing good can come of it.
     pub fn doomed(&self) -> impl Iterator<Item = &Task> {
-        self.queue(Step::Working).chain(self.queue(Step::Validating)).filter(|task| task.unmet > 0)
+        self.queue(Step::Working)
+            .chain(self.queue(Step::Validating))
+            .filter(|task| task.is_doomed())
     }
 
     pub(super) fn note(

@@ -28,7 +28,8 @@ impl State {
         let Phase::Inspecting { commit } = self.board.task(place).phase.clone() else {
             return Err(format!("`{task}` is not being inspected"));
         };
-        if violations.is_empty() {
+        // Work whose ground is gone is superseded, whatever was found in it.
+        if violations.is_empty() || self.board.task(place).is_doomed() {
             self.board.task_mut(place).validator_tally = Tally::default();
             self.board.set_phase(place, Phase::Done { commit }, at);
             return Ok(());
@@ -62,7 +63,7 @@ impl State {
         let Phase::Accepting { commit } = self.board.task(place).phase.clone() else {
             return Err(format!("`{task}` is not in acceptance"));
         };
-        if failures.is_empty() {
+        if failures.is_empty() || self.board.task(place).is_doomed() {
             self.board.set_phase(place, Phase::Accepted { commit }, at);
             return Ok(());
         }

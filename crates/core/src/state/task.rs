@@ -207,6 +207,11 @@ impl Task {
         self.executors_failed = 0;
     }
 
+    /// Whether what it is built on is being done again.
+    pub fn is_doomed(&self) -> bool {
+        self.unmet > 0
+    }
+
     pub fn step(&self) -> Step {
         self.phase.step(self.unmet == 0)
     }

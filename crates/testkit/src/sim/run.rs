@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use blueflame_core::decide::{Action, decide};
+use blueflame_core::decide::{Action, decide, was_decided};
 use blueflame_core::event::{
     End, Event, FoldResult, LandResult, Process, PublishResult, VerifyResult, Work,
 };
@@ -229,6 +229,9 @@ impl Session {
         self.auditor
             .observe(&event)
             .map_err(|finding| Halt::Broken(format!("{finding}, at {event:?}")))?;
+        if !was_decided(&self.state, &event) {
+            return Err(Halt::Broken(format!("a replay would not decide {event:?}")));
+        }
         self.state.apply(at, &event).map_err(|illegal| Halt::Broken(illegal.to_string()))?;
         self.journal.push((at, event));
         if crash { Err(Halt::Crash) } else { Ok(()) }

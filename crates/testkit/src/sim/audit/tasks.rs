@@ -145,6 +145,10 @@ impl Tasks {
         let retries = self.max_retries;
         let entry = self.entry(task)?;
         must!(entry.built, "{task} was accepted with nothing built");
+        if !entry.sound {
+            // What it was built on is gone: whatever was found is moot.
+            return Ok(());
+        }
         if passed {
             entry.accepted = true;
         } else {

@@ -1,0 +1,109 @@
+//! `blueflame log`: what happened in a session, event by event.
+
+use std::ops::ControlFlow;
+use std::time::Duration;
+
+use blueflame_core::event::Event;
+use blueflame_core::ids::{AgentId, TaskId};
+
+use super::here;
+use crate::cli::Log;
+use crate::failure::{Failure, Kind};
+use crate::journal::{ReadError, Reader, Record, Step};
+use crate::narrate;
+use crate::stdout;
+use crate::store::Store;
+
+/// How often a followed journal is looked at.
+const INTERVAL: Duration = Duration::from_millis(200);
+
+pub fn run(arguments: &Log) -> Result<(), Failure> {
+    check_names(arguments)?;
+    let directory = Store::find(&here()?)?.resolve(arguments.session.as_deref())?;
+    let path = directory.journal();
+    let mut printer = Printer { arguments, agents: Vec::new() };
+    let mut reader = Reader::open(&path)?;
+    let unreadable = |source| ReadError::Event { path: path.clone(), source };
+    loop {
+        match reader.step()? {
+            Step::Record(record) => {
+                let event = record.event().map_err(unreadable)?;
+                if printer.print(&record, &event).is_break() {
+                    return Ok(());
+                }
+            }
+            Step::StartedOver => printer.agents.clear(),
+            Step::NotYet if !arguments.follow => return Ok(()),
+            Step::NotYet => break,
+        }
+    }
+    let ended = reader.follow(INTERVAL, |step| match step {
+        Step::Record(record) => match record.event() {
+            Ok(event) => match printer.print(&record, &event) {
+                ControlFlow::Continue(()) if !matches!(event, Event::SessionEnded { .. }) => {
+                    ControlFlow::Continue(())
+                }
+                _ => ControlFlow::Break(Ok(())),
+            },
+            Err(source) => ControlFlow::Break(Err(unreadable(source))),
+        },
+        Step::NotYet | Step::StartedOver => ControlFlow::Continue(()),
+    })?;
+    ended.map_err(Failure::from)
+}
+
+struct Printer<'a> {
+    arguments: &'a Log,
+    /// Agents of the task that was asked for.
+    agents: Vec<AgentId>,
+}
+
+impl Printer<'_> {
+    /// Prints one event if it is asked for. Stops when nobody reads any more.
+    fn print(&mut self, record: &Record<'_>, event: &Event) -> ControlFlow<()> {
+        if !self.is_asked_for(event) {
+            return ControlFlow::Continue(());
+        }
+        let line = if self.arguments.json {
+            // The record without its place in the chain.
+            let payload = record.payload();
+            let members = payload.trim_start_matches('{');
+            format!(
+                "{{\"q\":{},\"ts\":\"{}\",\"e\":{},{members}",
+                record.seq, record.at, record.epoch
+            )
+        } else {
+            let time = record.at.strftime("%Y-%m-%d %H:%M:%SZ");
+            format!("{:>5}  {time}  {}", record.seq, narrate::sentence(event))
+        };
+        match stdout::try_write(&format!("{line}\n")) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(_) => ControlFlow::Break(()),
+        }
+    }
+
+    fn is_asked_for(&mut self, event: &Event) -> bool {
+        let agent = narrate::agent(event);
+        if let Some(asked) = &self.arguments.agent {
+            return agent.is_some_and(|agent| agent.as_str() == asked);
+        }
+        let Some(asked) = &self.arguments.task else { return true };
+        if narrate::task(event).is_some_and(|task| task.as_str() == asked) {
+            self.agents.extend(agent.cloned());
+            return true;
+        }
+        agent.is_some_and(|agent| self.agents.contains(agent))
+    }
+}
+
+/// Checks names before anything is read, so that a typo is not an empty list.
+fn check_names(arguments: &Log) -> Result<(), Failure> {
+    let bad = |error| Failure::new(Kind::Usage, error);
+    if let Some(task) = &arguments.task {
+        TaskId::new(task.clone()).map_err(bad)?;
+    }
+    if let Some(agent) = &arguments.agent {
+        AgentId::new(agent.clone()).map_err(bad)?;
+    }
+    Ok(())
+}

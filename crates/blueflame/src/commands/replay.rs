@@ -1,0 +1,79 @@
+//! `blueflame replay`: fold a journal again and prove what it says.
+
+use std::path::{Path, PathBuf};
+
+use anstream::{eprint, eprintln};
+use blueflame_core::config::file::ConfigFile;
+use blueflame_core::decide::was_decided;
+use blueflame_core::state::State;
+
+use super::here;
+use crate::cli::{Common, Replay};
+use crate::config_file;
+use crate::failure::{Failure, Kind};
+use crate::git::Git;
+use crate::history;
+use crate::projections::Projections;
+use crate::report;
+use crate::stdout;
+use crate::store::{Store, StoreError};
+
+pub fn run(arguments: &Replay, common: &Common) -> Result<(), Failure> {
+    let directory = Store::find(&here()?)?.resolve(arguments.session.as_deref())?;
+    let mut differing: Vec<(u64, String)> = Vec::new();
+    let history = history::fold(&directory.journal(), arguments.at, |moment| {
+        let decided = moment.before.is_none_or(|state| was_decided(state, moment.event));
+        if !decided {
+            differing.push((moment.record.seq, moment.record.kind.to_owned()));
+        }
+    })?;
+    let document = serde_json::to_string(&history.state)
+        .map_err(|error| Failure::new(Kind::Internal, error))?;
+    if arguments.json {
+        stdout::write(&format!("{document}\n"))?;
+    } else {
+        eprint!("{}", report::page(&history.state));
+    }
+    if arguments.rebuild {
+        for path in rebuild(common, &history.state)? {
+            eprintln!("wrote     {}", path.display());
+        }
+    }
+    let fingerprint = blake3::hash(document.as_bytes()).to_hex();
+    eprintln!(
+        "replayed  {} records of blueflame {}, each in its place; state {}",
+        history.last,
+        history.header.program,
+        &fingerprint[..16]
+    );
+    if differing.is_empty() {
+        eprintln!("decisions all as this version takes them");
+        return Ok(());
+    }
+    for (seq, kind) in &differing {
+        eprintln!("decisions record {seq}, `{kind}`, is not what this version decides there");
+    }
+    let count = differing.len();
+    let message = format!("{count} recorded decision{} differ", if count == 1 { "" } else { "s" });
+    Err(Failure::new(Kind::Internal, message)
+        .hint("the journal was written by another version, or by hand"))
+}
+
+fn rebuild(common: &Common, state: &State) -> Result<Vec<PathBuf>, Failure> {
+    let git = Git::in_dir(here()?);
+    let work_tree = git.top_level().map_err(StoreError::from)?;
+    let git_dir = git.common_dir().map_err(StoreError::from)?;
+    let tasks_file = tasks_file(common, &work_tree)?;
+    Ok(Projections::new(&work_tree, &git_dir, Path::new(&tasks_file)).write(state)?)
+}
+
+/// The configured place of the task file; the usual one without a
+/// configuration.
+fn tasks_file(common: &Common, work_tree: &Path) -> Result<String, Failure> {
+    let given = common.config.is_some();
+    if !given && !work_tree.join(config_file::DEFAULT_NAME).exists() {
+        return Ok(ConfigFile::default().project.tasks_file.value);
+    }
+    let loaded = config_file::load(common.config.as_deref())?;
+    Ok(loaded.file.project.tasks_file.value)
+}

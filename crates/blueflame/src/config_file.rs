@@ -1,0 +1,186 @@
+//! Finding, reading and checking `blueflame.yaml`.
+//!
+//! The core checks what the file says; this adds what only a look at the
+//! machine can tell: whether the repository and its base branch are there, and
+//! whether the price of a model is known.
+
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+
+use blueflame_core::config::{self, Config, file::ConfigFile};
+use blueflame_core::ids::Role;
+use blueflame_core::yaml::{Limits, Problem, Severity, Spanned, closest, one_of};
+use blueflame_gateway::prices;
+
+use crate::diagnostics;
+use crate::failure::{Failure, Kind};
+use crate::git::{Git, GitError};
+
+/// The name that is looked for in the root of the repository.
+pub const DEFAULT_NAME: &str = "blueflame.yaml";
+
+/// A configuration that is good to work with.
+#[derive(Debug)]
+pub struct Loaded {
+    pub config: Config,
+    /// The file in its newest form, with all defaults.
+    pub file: ConfigFile,
+    /// Where it was read from, as shown to people.
+    pub name: String,
+    /// The root of the repository to work on.
+    pub repository: PathBuf,
+    /// What was assumed for a file of an older version.
+    pub notes: Vec<String>,
+}
+
+/// Loads the configuration: `given` on the command line, or the default file.
+/// Problems and warnings are shown on the way; problems end in a failure.
+pub fn load(given: Option<&Path>) -> Result<Loaded, Failure> {
+    let path = match given {
+        Some(path) => path.to_owned(),
+        None => default_path()?,
+    };
+    let name = shown_name(&path);
+    let bytes = read(&path, &name, given.is_none())?;
+    let mut reading = config::read(&bytes);
+    let mut repository = None;
+    if let Some(file) = &reading.file {
+        let directory = path.parent().filter(|dir| !dir.as_os_str().is_empty());
+        let (root, found) = look_around(file, directory.unwrap_or(Path::new(".")));
+        repository = root;
+        let known: Vec<String> = reading.problems.iter().map(|p| p.path.clone()).collect();
+        reading.problems.extend(found.into_iter().filter(|p| !known.contains(&p.path)));
+        if let Some(config) = &reading.config {
+            reading.problems.extend(unknown_prices(config, file));
+        }
+    }
+    reading.problems.sort_by_key(|problem| problem.span.map_or(usize::MAX, |span| span.start));
+    diagnostics::show(&reading.problems, &name, &bytes);
+    let broken = reading.problems.iter().any(|problem| problem.severity == Severity::Error);
+    match (reading.config, reading.file, repository) {
+        (Some(config), Some(file), Some(repository)) if !broken => {
+            Ok(Loaded { config, file, name, repository, notes: reading.notes })
+        }
+        // The problems were shown already.
+        _ => Err(Failure::new(Kind::Usage, "")),
+    }
+}
+
+fn default_path() -> Result<PathBuf, Failure> {
+    let current = std::env::current_dir().map_err(|error| {
+        Failure::new(Kind::Usage, format!("the current directory cannot be found: {error}"))
+    })?;
+    let root = Git::in_dir(&current).top_level().unwrap_or(current);
+    Ok(root.join(DEFAULT_NAME))
+}
+
+/// The path from here, if the file is below the current directory.
+fn shown_name(path: &Path) -> String {
+    let current = std::env::current_dir().unwrap_or_default();
+    path.strip_prefix(current).unwrap_or(path).display().to_string()
+}
+
+fn read(path: &Path, name: &str, by_default: bool) -> Result<Vec<u8>, Failure> {
+    let refused = |message: String| Failure::new(Kind::Usage, message);
+    if path.is_dir() {
+        return Err(refused(format!("the configuration is a directory: `{name}`"))
+            .hint("name the file in it"));
+    }
+    let mut bytes = Vec::new();
+    // One byte more than is read, so that a file that is too long is noticed.
+    let most = u64::try_from(Limits::CONFIG.bytes).unwrap_or(u64::MAX).saturating_add(1);
+    File::open(path).and_then(|file| file.take(most).read_to_end(&mut bytes)).map_err(|error| {
+        match error.kind() {
+            io::ErrorKind::NotFound => {
+                let failure = refused(format!("there is no configuration at `{name}`"));
+                if by_default {
+                    failure.hint(format!("write a {DEFAULT_NAME} there, or name one with --config"))
+                } else {
+                    failure
+                }
+            }
+            io::ErrorKind::PermissionDenied => {
+                refused(format!("the configuration cannot be read, permission denied: `{name}`"))
+                    .hint("check who may read the file")
+            }
+            _ => refused(format!("the configuration cannot be read: `{name}`: {error}")),
+        }
+    })?;
+    Ok(bytes)
+}
+
+/// The root of the repository, and what is wrong with it.
+fn look_around(file: &ConfigFile, directory: &Path) -> (Option<PathBuf>, Vec<Problem>) {
+    let repo = &file.project.repo;
+    let dir = directory.join(&repo.value);
+    let about_repo = |message: String, hint: &str| {
+        vec![Problem::error("project.repo", message).at(repo.span, "").hint(hint)]
+    };
+    if !dir.is_dir() {
+        let hint = "a relative path starts at the directory of the configuration";
+        return (None, about_repo(format!("is not a directory, got `{}`", repo.value), hint));
+    }
+    let root = match Git::in_dir(&dir).top_level() {
+        Ok(root) => root,
+        Err(GitError::NotARepository { .. }) => {
+            let message = format!("is not a git repository, got `{}`", repo.value);
+            return (None, about_repo(message, "run `git init` there, or name another directory"));
+        }
+        Err(error) => {
+            let message = format!("cannot be looked at: {error}");
+            return (None, about_repo(message, "`git status` in that directory must work"));
+        }
+    };
+    let problems = missing_branch(&Git::in_dir(&root), &file.project.base_branch);
+    (Some(root), problems.into_iter().collect())
+}
+
+fn missing_branch(git: &Git, branch: &Spanned<String>) -> Option<Problem> {
+    let problem =
+        |message: String| Problem::error("project.base_branch", message).at(branch.span, "");
+    match git.has_branch(branch) {
+        Ok(true) => None,
+        Ok(false) => {
+            let branches = git.branches().unwrap_or_default();
+            let known = || branches.iter().map(String::as_str);
+            let hint = if branches.is_empty() {
+                "the repository has no commit yet; make a first one".to_owned()
+            } else if let Some(meant) = closest(branch, known()) {
+                format!("did you mean `{meant}`?")
+            } else {
+                format!("the repository has {}", one_of(known().take(5)))
+            };
+            let message = format!("does not exist in the repository, got `{}`", branch.value);
+            Some(problem(message).hint(hint))
+        }
+        Err(error) => Some(problem(format!("cannot be looked up: {error}"))),
+    }
+}
+
+fn unknown_prices(config: &Config, file: &ConfigFile) -> Vec<Problem> {
+    let models = &file.models;
+    Role::ALL
+        .into_iter()
+        .filter_map(|role| {
+            let model = match role {
+                Role::Planner => &models.planner,
+                Role::Worker => &models.worker,
+                Role::Validator => &models.validator,
+                Role::Merger => &models.merger,
+            };
+            let counted = config.counts_dollars(role) && prices::known(model).is_none();
+            counted.then(|| {
+                Problem::warning(
+                    format!("models.{role}"),
+                    format!(
+                        "has no known price, but its budget is in dollars, got `{}`",
+                        model.value
+                    ),
+                )
+                .at(model.span, "charged like the dearest known model")
+                .hint("set the budget in tokens if that stops the work too early")
+            })
+        })
+        .collect()
+}

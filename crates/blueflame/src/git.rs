@@ -1,0 +1,171 @@
+//! The `git` program, asked from one place.
+//!
+//! Every call has a fixed locale, no standard input, takes no optional locks
+//! and ignores the variables by which a surrounding git would redirect it. An
+//! answer is a typed value or a typed error, never a string to be searched.
+
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+#[derive(Debug, thiserror::Error)]
+pub enum GitError {
+    #[error("git is not installed, or not in PATH")]
+    NotInstalled,
+    #[error("`git {command}` could not be started in `{dir}`: {source}", dir = dir.display())]
+    NotStarted { command: String, dir: PathBuf, source: io::Error },
+    #[error("`{dir}` is not a git repository", dir = dir.display())]
+    NotARepository { dir: PathBuf },
+    #[error("`git {command}` failed with {status}: {message}")]
+    Failed { command: String, status: String, message: String },
+}
+
+/// git, run in one directory.
+#[derive(Clone, Debug)]
+pub struct Git {
+    dir: PathBuf,
+}
+
+/// Variables that would make git look at another repository.
+const REDIRECTS: [&str; 8] = [
+    "GIT_DIR",
+    "GIT_WORK_TREE",
+    "GIT_INDEX_FILE",
+    "GIT_COMMON_DIR",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    "GIT_NAMESPACE",
+    "GIT_PREFIX",
+];
+
+impl Git {
+    pub fn in_dir(dir: impl Into<PathBuf>) -> Self {
+        Git { dir: dir.into() }
+    }
+
+    /// The root of the work tree that the directory belongs to.
+    pub fn top_level(&self) -> Result<PathBuf, GitError> {
+        self.path(&["rev-parse", "--show-toplevel"])
+    }
+
+    /// The directory that all work trees of the repository share.
+    pub fn common_dir(&self) -> Result<PathBuf, GitError> {
+        self.path(&["rev-parse", "--path-format=absolute", "--git-common-dir"])
+    }
+
+    /// Whether a local branch exists and points at a commit.
+    pub fn has_branch(&self, name: &str) -> Result<bool, GitError> {
+        let commit = format!("refs/heads/{name}^{{commit}}");
+        let output =
+            self.run(&["rev-parse", "--verify", "--quiet", "--end-of-options", &commit])?;
+        Ok(output.status.success())
+    }
+
+    /// The names of all local branches, most recently used first.
+    pub fn branches(&self) -> Result<Vec<String>, GitError> {
+        let answer = self.answer(&[
+            "for-each-ref",
+            "--sort=-committerdate",
+            "--format=%(refname:lstrip=2)",
+            "refs/heads",
+        ])?;
+        Ok(answer.lines().map(str::to_owned).collect())
+    }
+
+    /// An answer that is one path, which need not be text.
+    fn path(&self, arguments: &[&str]) -> Result<PathBuf, GitError> {
+        let mut answer = self.bytes(arguments)?;
+        if answer.last() == Some(&b'\n') {
+            answer.pop();
+        }
+        Ok(PathBuf::from(OsString::from_vec(answer)))
+    }
+
+    fn answer(&self, arguments: &[&str]) -> Result<String, GitError> {
+        Ok(String::from_utf8_lossy(&self.bytes(arguments)?).into_owned())
+    }
+
+    fn bytes(&self, arguments: &[&str]) -> Result<Vec<u8>, GitError> {
+        let output = self.run(arguments)?;
+        if output.status.success() {
+            return Ok(output.stdout);
+        }
+        let message = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+        if message.contains("not a git repository") {
+            return Err(GitError::NotARepository { dir: self.dir.clone() });
+        }
+        Err(GitError::Failed {
+            command: arguments.join(" "),
+            status: output.status.to_string(),
+            message,
+        })
+    }
+
+    fn run(&self, arguments: &[&str]) -> Result<Output, GitError> {
+        command(&self.dir, arguments).output().map_err(|source| {
+            if source.kind() == io::ErrorKind::NotFound && self.dir.is_dir() {
+                GitError::NotInstalled
+            } else {
+                let command = arguments.join(" ");
+                GitError::NotStarted { command, dir: self.dir.clone(), source }
+            }
+        })
+    }
+}
+
+fn command(dir: &Path, arguments: &[impl AsRef<OsStr>]) -> Command {
+    let mut command = Command::new("git");
+    command
+        .args(arguments)
+        .current_dir(dir)
+        .stdin(Stdio::null())
+        .env("LC_ALL", "C")
+        .env("GIT_OPTIONAL_LOCKS", "0")
+        .env("GIT_TERMINAL_PROMPT", "0");
+    for name in REDIRECTS {
+        command.env_remove(name);
+    }
+    command
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_repository_is_told_from_a_plain_directory() {
+        let dir = tempfile::tempdir().unwrap();
+        let git = Git::in_dir(dir.path());
+        assert!(matches!(git.top_level(), Err(GitError::NotARepository { .. })));
+        assert!(git.run(&["init", "-q", "-b", "trunk"]).unwrap().status.success());
+        let below = dir.path().join("a/b");
+        std::fs::create_dir_all(&below).unwrap();
+        let top = Git::in_dir(&below).top_level().unwrap();
+        assert_eq!(top.canonicalize().unwrap(), dir.path().canonicalize().unwrap());
+        // A branch without a commit does not exist yet.
+        assert!(!git.has_branch("trunk").unwrap());
+        let commit = [
+            "-c",
+            "user.name=T",
+            "-c",
+            "user.email=t@example.com",
+            "commit",
+            "-q",
+            "--allow-empty",
+            "-m",
+            "first",
+        ];
+        assert!(git.run(&commit).unwrap().status.success());
+        assert!(git.has_branch("trunk").unwrap());
+        assert!(!git.has_branch("main").unwrap());
+        assert_eq!(git.branches().unwrap(), ["trunk"]);
+    }
+
+    #[test]
+    fn a_directory_that_is_not_there_is_not_a_missing_git() {
+        let gone = Git::in_dir("/nonexistent/dir");
+        assert!(matches!(gone.top_level(), Err(GitError::NotStarted { .. })));
+    }
+}

@@ -1,0 +1,103 @@
+//! From the file as written to the checked configuration.
+//!
+//! Every rule is tried, whatever the others say, so that one run shows all
+//! problems. A section that has problems gives `None`, and then there is no
+//! configuration.
+
+mod agents;
+mod limits;
+mod permissions;
+mod project;
+mod validation;
+mod values;
+
+use super::file::{ConfigFile, WavePace};
+use super::{Config, Decay, Hooks, Memory, Merge, Planning};
+use crate::rules::WaveMode;
+use crate::yaml::{Problem, Problems, Spanned};
+use values::Check;
+
+pub(super) fn check(file: &ConfigFile) -> (Option<Config>, Vec<Problem>) {
+    let problems = Problems::default();
+    let check = Check { problems: &problems };
+    let config = sections(check, file).filter(|_| !problems.has_errors());
+    (config, problems.into_sorted())
+}
+
+fn sections(check: Check<'_>, file: &ConfigFile) -> Option<Config> {
+    // All of them first: `?` further down must not keep one from being looked at.
+    let project = project::project(check, &file.project);
+    let concurrency = limits::concurrency(check, &file.concurrency);
+    let limits = limits::limits(check, &file.limits);
+    let sandbox = agents::sandbox(check, &file.sandbox);
+    let models = agents::models(check, &file.models);
+    let executors = agents::executors(check, &file.executors);
+    let gateway = agents::gateway(check, &file.gateway);
+    let worktree = project::worktree(check, &file.worktree);
+    let permissions = permissions::permissions(check, &file.permissions);
+    let validation = validation::validation(check, &file.validation);
+    if let (Some(permissions), Some(validation)) = (&permissions, &validation) {
+        permissions::contradictions(check, file, permissions, validation);
+    }
+    let verify = check.commands("merge.verify", &file.merge.verify);
+    let skills = check.names("superpowers.skills", "a skill", &file.superpowers.skills);
+    let memory = memory(check, file);
+    let hooks = hooks(check, file);
+    Some(Config {
+        project: project?,
+        concurrency,
+        limits: limits?,
+        sandbox,
+        planning: Planning { interactive: file.planning.interactive.value },
+        models,
+        executors: executors?,
+        gateway: gateway?,
+        worktree,
+        permissions: permissions?,
+        validation: validation?,
+        merge: Merge { verify, target: file.merge.target.value },
+        waves: match file.waves.mode.value {
+            WavePace::Strict => WaveMode::Strict,
+            WavePace::Pipelined => WaveMode::Pipelined,
+        },
+        skills: if file.superpowers.enabled.value { skills } else { Vec::new() },
+        memory,
+        hooks,
+    })
+}
+
+fn memory(check: Check<'_>, file: &ConfigFile) -> Option<Memory> {
+    let beads = &file.beads;
+    let policy = &beads.decay_policy;
+    let path = "beads.decay_policy";
+    let decay = Decay {
+        summarize_after_sessions: check.range(
+            &format!("{path}.summarize_after_sessions"),
+            &policy.summarize_after_sessions,
+            1..=10_000,
+        ),
+        preserve_failures_sessions: check.range(
+            &format!("{path}.preserve_failures_sessions"),
+            &policy.preserve_failures_sessions,
+            1..=10_000,
+        ),
+    };
+    beads.enabled.value.then(|| Memory {
+        archive_after_wave: beads.archive_after_wave.value,
+        include_failure_notes: beads.include_failure_notes.value,
+        decay: beads.memory_decay.value.then_some(decay),
+    })
+}
+
+fn hooks(check: Check<'_>, file: &ConfigFile) -> Hooks {
+    let hook = |name: &str, command: &Spanned<String>| {
+        check.no_strange_characters(&format!("hooks.{name}"), command);
+        Some(command.value.clone()).filter(|command| !command.trim().is_empty())
+    };
+    Hooks {
+        post_plan: hook("post_plan", &file.hooks.post_plan),
+        pre_validation: hook("pre_validation", &file.hooks.pre_validation),
+        post_merge: hook("post_merge", &file.hooks.post_merge),
+        on_failure: hook("on_failure", &file.hooks.on_failure),
+    }
+}

@@ -1,0 +1,177 @@
+//! The repository, and how a session runs in it.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::texts;
+use crate::yaml::Spanned;
+
+/// The repository that is worked on.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Project {
+    /// Name of the project, shown to people and agents. Empty means the name
+    /// of the repository's directory.
+    pub name: Spanned<String>,
+    /// Path of the git repository. A relative path starts at the directory of
+    /// this file.
+    pub repo: Spanned<String>,
+    /// The branch that work starts from and lands on.
+    pub base_branch: Spanned<String>,
+    /// Directory for the working copies of agents, inside the repository.
+    pub worktree_dir: Spanned<String>,
+    /// Where the task list is shown for people to read and edit, inside the
+    /// repository.
+    pub tasks_file: Spanned<String>,
+}
+
+impl Default for Project {
+    fn default() -> Self {
+        Project {
+            name: "".into(),
+            repo: ".".into(),
+            base_branch: "main".into(),
+            worktree_dir: ".trees".into(),
+            tasks_file: ".blueflame/tasks.yaml".into(),
+        }
+    }
+}
+
+/// How the plan is made.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Planning {
+    /// Whether the planner may ask you questions before it answers. Use false
+    /// for automation.
+    pub interactive: Spanned<bool>,
+}
+
+impl Default for Planning {
+    fn default() -> Self {
+        Planning { interactive: true.into() }
+    }
+}
+
+/// How finished work comes together.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Merge {
+    /// Commands that must succeed on the merged tree before it lands.
+    pub verify: Vec<Spanned<String>>,
+    /// Where approved changesets go.
+    pub target: Spanned<MergeTarget>,
+}
+
+/// Where approved changesets go.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum MergeTarget {
+    /// On to the base branch.
+    #[default]
+    Base,
+    /// They stay on a branch of their own; the base branch is not touched.
+    Branch,
+}
+
+/// How the steps of a session follow each other.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Waves {
+    /// Whether validation waits until all development is done.
+    pub mode: Spanned<WavePace>,
+}
+
+/// Whether validation waits until all development is done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum WavePace {
+    /// All development, then all validation, then the merge.
+    #[default]
+    Strict,
+    /// Each task is validated as soon as it is done.
+    Pipelined,
+}
+
+/// Ways of working that agents are taught.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Superpowers {
+    /// Whether agents get the skills below.
+    pub enabled: Spanned<bool>,
+    /// Names of the skills.
+    pub skills: Vec<Spanned<String>>,
+}
+
+impl Default for Superpowers {
+    fn default() -> Self {
+        Superpowers {
+            enabled: true.into(),
+            skills: texts(&[
+                "test-driven-development",
+                "systematic-debugging",
+                "requesting-code-review",
+                "brainstorm",
+                "write-plan",
+            ]),
+        }
+    }
+}
+
+/// What is remembered from one session to the next.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Beads {
+    /// Whether sessions remember earlier ones.
+    pub enabled: Spanned<bool>,
+    /// Whether finished tasks are put into memory after each cycle.
+    pub archive_after_wave: Spanned<bool>,
+    /// Whether the reasons of failures are remembered too.
+    pub include_failure_notes: Spanned<bool>,
+    /// Whether old memories are shortened over time.
+    pub memory_decay: Spanned<bool>,
+    pub decay_policy: DecayPolicy,
+}
+
+impl Default for Beads {
+    fn default() -> Self {
+        Beads {
+            enabled: true.into(),
+            archive_after_wave: true.into(),
+            include_failure_notes: true.into(),
+            memory_decay: true.into(),
+            decay_policy: DecayPolicy::default(),
+        }
+    }
+}
+
+/// When memories are shortened.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct DecayPolicy {
+    /// Finished tasks are summarised after this many sessions.
+    #[schemars(range(min = 1))]
+    pub summarize_after_sessions: Spanned<u32>,
+    /// Failures are kept in full for this many sessions.
+    #[schemars(range(min = 1))]
+    pub preserve_failures_sessions: Spanned<u32>,
+}
+
+impl Default for DecayPolicy {
+    fn default() -> Self {
+        DecayPolicy { summarize_after_sessions: 3.into(), preserve_failures_sessions: 5.into() }
+    }
+}
+
+/// Your own commands, run at certain moments. An empty text runs nothing.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Hooks {
+    /// Run after you approved the plan.
+    pub post_plan: Spanned<String>,
+    /// Run before validation starts.
+    pub pre_validation: Spanned<String>,
+    /// Run after a changeset landed.
+    pub post_merge: Spanned<String>,
+    /// Run when a task failed for good.
+    pub on_failure: Spanned<String>,
+}

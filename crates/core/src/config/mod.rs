@@ -1,0 +1,298 @@
+//! The configuration, checked: what is in here needs no second look.
+//!
+//! [`read`] takes the bytes of a `blueflame.yaml` and gives the checked
+//! [`Config`], or every problem with it. The file as written, with its
+//! defaults, is [`ConfigFile`].
+
+mod check;
+pub mod file;
+mod migrate;
+mod schema;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use regex::Regex;
+
+pub use file::{ConfigFile, Dialect, MergeTarget, NEWEST_SCHEMA, NamingStyle, SandboxMode};
+pub use schema::{key_paths, schema};
+
+use crate::ids::{ExecutorName, Role, SessionId};
+use crate::lock_path::LockPath;
+use crate::money::Budget;
+use crate::path_pattern::PathPattern;
+use crate::path_rules::PathRules;
+use crate::rules::{PerRole, Rules, WaveMode};
+use crate::yaml::{Document, Limits as ReadLimits, Problem, Severity};
+
+#[derive(Clone, Debug)]
+pub struct Config {
+    pub project: Project,
+    pub concurrency: Concurrency,
+    pub limits: Limits,
+    pub sandbox: Sandbox,
+    pub planning: Planning,
+    pub models: PerRole<String>,
+    pub executors: Executors,
+    pub gateway: Gateway,
+    pub worktree: Worktree,
+    pub permissions: Permissions,
+    pub validation: Validation,
+    pub merge: Merge,
+    pub waves: WaveMode,
+    pub skills: Vec<String>,
+    pub memory: Option<Memory>,
+    pub hooks: Hooks,
+}
+
+#[derive(Clone, Debug)]
+pub struct Project {
+    /// `None` stands for the name of the repository's directory.
+    pub name: Option<String>,
+    /// As written; relative to the directory of the file.
+    pub repo: String,
+    pub base_branch: String,
+    pub worktree_dir: LockPath,
+    pub tasks_file: LockPath,
+}
+
+#[derive(Clone, Debug)]
+pub struct Concurrency {
+    pub workers: u32,
+    pub validators: u32,
+    /// In MiB; `None` when the number of agents does not follow the memory.
+    pub memory_per_agent_mb: Option<u64>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Limits {
+    pub agent_timeout: Duration,
+    pub heartbeat_interval: Duration,
+    pub max_retries: u32,
+    pub max_wave_cycles: u32,
+    pub session_budget: Budget,
+    pub agent_budgets: PerRole<Budget>,
+    /// From 0 to 100.
+    pub warn_percent: u8,
+}
+
+#[derive(Clone, Debug)]
+pub struct Sandbox {
+    pub mode: SandboxMode,
+    /// Absolute, or starting with `~/`; none of them holds credentials.
+    pub read: Vec<String>,
+    pub max_cpu_seconds: u64,
+    pub max_memory_mb: u64,
+    pub max_file_size_mb: u64,
+    pub max_open_files: u64,
+}
+
+#[derive(Clone, Debug)]
+pub struct Planning {
+    pub interactive: bool,
+}
+
+#[derive(Clone, Debug)]
+pub struct Executors {
+    /// For each role the executors to try, best first; never empty.
+    pub chains: PerRole<Vec<ExecutorName>>,
+    pub custom: BTreeMap<ExecutorName, CustomExecutor>,
+}
+
+#[derive(Clone, Debug)]
+pub struct CustomExecutor {
+    /// The program and its arguments; never empty.
+    pub command: Vec<String>,
+    pub dialect: Dialect,
+}
+
+#[derive(Clone, Debug)]
+pub struct Gateway {
+    pub upstream: Upstream,
+    pub credential_env: String,
+    pub passthrough_auth: bool,
+    pub record: bool,
+}
+
+/// Where model requests go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Upstream {
+    Anthropic,
+    OpenAi,
+    /// An `http` or `https` address.
+    Url(String),
+    /// A file with scripted answers, relative to the directory of the file.
+    Script(String),
+    /// The recorded traffic of a session.
+    Replay(SessionId),
+}
+
+#[derive(Clone, Debug)]
+pub struct Worktree {
+    pub prepare: Vec<String>,
+    pub copy: Vec<LockPath>,
+    pub share: Vec<LockPath>,
+    pub scratch: Vec<LockPath>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Permissions {
+    pub paths: PathRules,
+    pub allowed_tools: Vec<String>,
+    pub blocked_tools: Vec<String>,
+    /// Beginnings of commands; none is empty.
+    pub allowed_commands: Vec<String>,
+    pub blocked_patterns: Vec<Regex>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Validation {
+    pub acceptance: Vec<String>,
+    pub commit_format: Option<CommitFormat>,
+    pub file_naming: FileNaming,
+    /// `None` when tests are not required.
+    pub require_tests: Option<RequireTests>,
+    pub enforce_file_scope: bool,
+    /// `None` when validators may run nothing.
+    pub diagnostics: Option<Diagnostics>,
+}
+
+#[derive(Clone, Debug)]
+pub struct CommitFormat {
+    pub pattern: Regex,
+    /// Fits the pattern.
+    pub example: Option<String>,
+}
+
+#[derive(Clone, Debug)]
+pub struct FileNaming {
+    pub style: NamingStyle,
+    pub enforce_for: Vec<PathPattern>,
+}
+
+#[derive(Clone, Debug)]
+pub struct RequireTests {
+    pub sources: Vec<PathPattern>,
+    pub tests: Vec<PathPattern>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Diagnostics {
+    pub commands: Vec<String>,
+    pub timeout: Duration,
+}
+
+#[derive(Clone, Debug)]
+pub struct Merge {
+    pub verify: Vec<String>,
+    pub target: MergeTarget,
+}
+
+#[derive(Clone, Debug)]
+pub struct Memory {
+    pub archive_after_wave: bool,
+    pub include_failure_notes: bool,
+    /// `None` when memories stay as they are.
+    pub decay: Option<Decay>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Decay {
+    pub summarize_after_sessions: u32,
+    pub preserve_failures_sessions: u32,
+}
+
+/// Commands of the person; `None` runs nothing.
+#[derive(Clone, Debug)]
+pub struct Hooks {
+    pub post_plan: Option<String>,
+    pub pre_validation: Option<String>,
+    pub post_merge: Option<String>,
+    pub on_failure: Option<String>,
+}
+
+impl Config {
+    /// The part that decisions are made by.
+    pub fn rules(&self) -> Rules {
+        Rules {
+            workers: self.concurrency.workers,
+            validators: self.concurrency.validators,
+            memory_per_agent_mb: self.concurrency.memory_per_agent_mb,
+            max_retries: self.limits.max_retries,
+            max_wave_cycles: self.limits.max_wave_cycles,
+            session_budget: self.limits.session_budget,
+            agent_budgets: self.limits.agent_budgets.clone(),
+            warn_percent: self.limits.warn_percent,
+            waves: self.waves,
+            executors: self.executors.chains.clone(),
+            publish: self.merge.target == MergeTarget::Base,
+        }
+    }
+
+    /// Whether agents of this role, or the session, have a budget in dollars.
+    pub fn counts_dollars(&self, role: Role) -> bool {
+        let dollars = |budget: &Budget| matches!(budget, Budget::Usd(_));
+        dollars(&self.limits.session_budget) || dollars(self.limits.agent_budgets.of(role))
+    }
+}
+
+/// What came out of reading a file.
+#[derive(Debug)]
+pub struct Reading {
+    /// The file in its newest form with all defaults; `None` when it was too
+    /// broken for that. Trust its values only if there is a `config`.
+    pub file: Option<ConfigFile>,
+    /// There unless a problem is an error.
+    pub config: Option<Config>,
+    pub problems: Vec<Problem>,
+    /// What was assumed for a file of an older version.
+    pub notes: Vec<String>,
+}
+
+impl Reading {
+    /// The configuration and its warnings, or all problems.
+    pub fn into_result(self) -> Result<(Config, Vec<Problem>), Vec<Problem>> {
+        match self.config {
+            Some(config) => Ok((config, self.problems)),
+            None => Err(self.problems),
+        }
+    }
+}
+
+/// Reads and checks a configuration file.
+pub fn read(bytes: &[u8]) -> Reading {
+    let document = match Document::parse(bytes, ReadLimits::CONFIG) {
+        Ok(document) => document,
+        Err(problems) => return Reading { file: None, config: None, problems, notes: Vec::new() },
+    };
+    let version = migrate::version(&document);
+    let (file, problems) = document.read::<ConfigFile>();
+    let Some(mut file) = file else {
+        let problems = problems.into_sorted();
+        return Reading { file: None, config: None, problems, notes: Vec::new() };
+    };
+    let notes = migrate::to_newest(&mut file, version.number);
+    for problem in version.problems {
+        problems.push(problem);
+    }
+    let broken = problems.has_errors();
+    let mut problems = problems.into_sorted();
+    let (config, found) = check::check(&file);
+    // A value that could not be read was replaced by a placeholder; what is
+    // wrong with the placeholder is not the person's problem.
+    let known = |problem: &Problem| {
+        problems.iter().any(|earlier| {
+            earlier.path == problem.path
+                || earlier.span.is_some() && earlier.span == problem.span
+                || problem.path.starts_with(&format!("{}[", earlier.path))
+        })
+    };
+    let fresh: Vec<Problem> = found.into_iter().filter(|problem| !known(problem)).collect();
+    let broken = broken || fresh.iter().any(|problem| problem.severity == Severity::Error);
+    problems.extend(fresh);
+    problems.sort_by_key(|problem| problem.span.map_or(usize::MAX, |span| span.start));
+    Reading { file: Some(file), config: config.filter(|_| !broken), problems, notes }
+}

@@ -1,0 +1,285 @@
+//! The state as people and scripts like to see it.
+//!
+//! `tasks.yaml`, `agents.json` and `status.json` are written from these. They
+//! are views: nothing reads them back to decide, and they can be made anew
+//! from the journal at any time.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use serde::Serialize;
+
+use crate::event::{End, Wave, Work};
+use crate::gate::Gate;
+use crate::ids::{AgentId, ExecutorName, GroupName, Role, SessionId, TaskId};
+use crate::lock_path::LockPath;
+use crate::money::{Budget, Spend, Usd};
+use crate::state::merging::Publishing;
+use crate::state::task::{HistoryResult, Phase, Step, Task};
+use crate::state::{Stage, State};
+
+/// `tasks.yaml`: the plan and what became of it.
+#[derive(Debug, Serialize)]
+pub struct TasksFile<'a> {
+    pub schema_version: u32,
+    pub session_id: &'a SessionId,
+    pub wave_cycle: u32,
+    pub tasks: Vec<TaskView<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+pub struct TaskView<'a> {
+    pub id: &'a TaskId,
+    pub title: &'a str,
+    pub description: &'a str,
+    pub status: &'static str,
+    pub agent_id: Option<&'a AgentId>,
+    pub priority: u32,
+    pub cohesion_group: &'a GroupName,
+    pub dependencies: &'a [TaskId],
+    pub file_locks: &'a [LockPath],
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    pub acceptance: &'a [String],
+    pub branch: Option<String>,
+    pub retry_count: u32,
+    pub result: ResultView,
+    pub history: Vec<HistoryView<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+pub struct ResultView {
+    pub status: Option<&'static str>,
+    pub notes: String,
+}
+
+#[derive(Debug, Serialize)]
+pub struct HistoryView<'a> {
+    pub attempt: u32,
+    pub timestamp: Timestamp,
+    pub result: HistoryResult,
+    pub notes: &'a str,
+}
+
+pub fn tasks_file(state: &State) -> TasksFile<'_> {
+    let open = state.board.tasks().iter().filter(|task| task.step() != Step::Replaced);
+    TasksFile {
+        schema_version: 1,
+        session_id: &state.session,
+        wave_cycle: state.cycle,
+        tasks: open.map(|task| task_view(state, task)).collect(),
+    }
+}
+
+fn task_view<'a>(state: &State, task: &'a Task) -> TaskView<'a> {
+    let spec = &task.spec;
+    let agent_id = match &task.phase {
+        Phase::Working { agent } | Phase::Validating { agent, .. } => Some(agent),
+        _ => None,
+    };
+    TaskView {
+        id: &spec.id,
+        title: &spec.title,
+        description: &spec.description,
+        status: status_word(task.step()),
+        agent_id,
+        priority: spec.priority,
+        cohesion_group: &spec.group,
+        dependencies: &spec.dependencies,
+        file_locks: &spec.file_locks,
+        acceptance: &spec.acceptance,
+        branch: (task.attempts > 0).then(|| branch(&state.session, &spec.id, task.attempts)),
+        retry_count: task.tally.retries,
+        result: result_view(&task.phase),
+        history: task
+            .history
+            .entries()
+            .iter()
+            .map(|entry| HistoryView {
+                attempt: entry.attempt,
+                timestamp: entry.at,
+                result: entry.result,
+                notes: &entry.notes,
+            })
+            .collect(),
+    }
+}
+
+/// The branch of one attempt; its name follows from what it is, so that it
+/// can be found again after a crash.
+pub fn branch(session: &SessionId, task: &TaskId, attempt: u32) -> String {
+    format!("blueflame/{session}/{task}/a{attempt}")
+}
+
+fn result_view(phase: &Phase) -> ResultView {
+    let (status, notes) = match phase {
+        Phase::Validated { .. } | Phase::Merged { .. } => (Some("pass"), String::new()),
+        Phase::Disputed { notes, .. } => (Some("fail"), notes.clone()),
+        Phase::Failed { reason } => (Some("fail"), reason.clone()),
+        Phase::Blocked { by } => (None, format!("needs {by}")),
+        _ => (None, String::new()),
+    };
+    ResultView { status, notes }
+}
+
+/// The one word of the task file for where a task stands.
+pub fn status_word(step: Step) -> &'static str {
+    match step {
+        Step::Waiting | Step::Ready => "pending",
+        Step::Requeued => "requeued",
+        Step::Working => "claimed",
+        Step::Built
+        | Step::Inspecting
+        | Step::Done
+        | Step::Accepting
+        | Step::Accepted
+        | Step::Validating
+        | Step::Disputed
+        | Step::Unjudged
+        | Step::Validated => "done",
+        Step::Merged => "merged",
+        Step::Failed => "failed",
+        Step::Blocked => "blocked",
+        Step::Dropped | Step::Replaced => "dropped",
+    }
+}
+
+/// `agents.json`: everyone who worked in this session.
+#[derive(Debug, Serialize)]
+pub struct AgentView<'a> {
+    pub id: &'a AgentId,
+    pub role: Role,
+    pub status: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pid: Option<u32>,
+    #[serde(flatten)]
+    pub work: &'a Work,
+    pub executor: &'a ExecutorName,
+    pub start_time: Timestamp,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub end_time: Option<Timestamp>,
+    #[serde(flatten)]
+    pub spend: SpendView,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub budget: Option<Budget>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct SpendView {
+    pub cost_usd: f64,
+    pub tokens_used: u64,
+}
+
+impl From<Spend> for SpendView {
+    fn from(spend: Spend) -> Self {
+        SpendView { cost_usd: dollars(spend.cost), tokens_used: spend.usage.total() }
+    }
+}
+
+/// For display only: amounts are added up in whole micro-dollars.
+#[expect(clippy::cast_precision_loss)]
+fn dollars(amount: Usd) -> f64 {
+    amount.micros() as f64 / 1e6
+}
+
+pub fn agents_file(state: &State) -> Vec<AgentView<'_>> {
+    let past = state.crew.past().iter().map(|past| AgentView {
+        id: &past.agent,
+        role: past.work.role(),
+        status: past.outcome,
+        pid: None,
+        work: &past.work,
+        executor: &past.executor,
+        start_time: past.claimed_at,
+        end_time: Some(past.ended_at),
+        spend: past.spend.into(),
+        budget: None,
+    });
+    let live = state.crew.live().iter().map(|(id, agent)| AgentView {
+        id,
+        role: agent.work.role(),
+        status: if agent.process.is_some() { "running" } else { "starting" },
+        pid: agent.process.as_ref().map(|process| process.pid),
+        work: &agent.work,
+        executor: &agent.executor,
+        start_time: agent.claimed_at,
+        end_time: None,
+        spend: agent.spend.into(),
+        budget: Some(agent.cap),
+    });
+    past.chain(live).collect()
+}
+
+/// `status.json`: where the session stands, in one look.
+#[derive(Debug, Serialize)]
+pub struct StatusFile<'a> {
+    pub session_id: &'a SessionId,
+    pub goal: &'a str,
+    pub stage: StageView,
+    pub wave_cycle: u32,
+    pub max_wave_cycles: u32,
+    /// How many tasks stand where; steps without tasks are left out.
+    pub tasks: BTreeMap<Step, usize>,
+    pub running: Vec<&'a AgentId>,
+    #[serde(flatten)]
+    pub spend: SpendView,
+    pub budget: Budget,
+    pub waiting_for: Option<&'a Gate>,
+    pub paused_until: Option<Timestamp>,
+    pub config_changed: bool,
+    pub publishing: &'a Publishing,
+    pub started: Timestamp,
+    pub updated: Timestamp,
+    pub events: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StageView {
+    Planning,
+    BetweenCycles,
+    Development,
+    Validation,
+    Merge,
+    Stopping,
+    Suspended,
+    Ended(End),
+}
+
+pub fn stage(state: &State) -> StageView {
+    match state.stage {
+        Stage::Ended(end) => StageView::Ended(end),
+        _ if state.suspended => StageView::Suspended,
+        _ if state.stopping => StageView::Stopping,
+        Stage::Closing(_) => StageView::Stopping,
+        Stage::Planning => StageView::Planning,
+        Stage::CycleDue => StageView::BetweenCycles,
+        Stage::Wave(Wave::Development) => StageView::Development,
+        Stage::Wave(Wave::Validation) => StageView::Validation,
+        Stage::Wave(Wave::Merge) => StageView::Merge,
+    }
+}
+
+pub fn status_file(state: &State) -> StatusFile<'_> {
+    let mut tasks: BTreeMap<Step, usize> = BTreeMap::new();
+    for task in state.board.tasks() {
+        *tasks.entry(task.step()).or_default() += 1;
+    }
+    StatusFile {
+        session_id: &state.session,
+        goal: &state.goal,
+        stage: stage(state),
+        wave_cycle: state.cycle,
+        max_wave_cycles: state.rules.max_wave_cycles,
+        tasks,
+        running: state.crew.live().keys().collect(),
+        spend: state.crew.spent().into(),
+        budget: state.crew.session_budget(),
+        waiting_for: state.gate.as_ref(),
+        paused_until: state.paused_until,
+        config_changed: state.config_drifted,
+        publishing: &state.publishing,
+        started: state.started_at,
+        updated: state.last_at,
+        events: state.events,
+    }
+}
