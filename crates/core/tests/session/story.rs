@@ -6,7 +6,7 @@
 //! can state all of it. At every rest the journal is replayed and must give
 //! the same state.
 
-use blueflame_core::decide::{Action, decide};
+use blueflame_core::decide::{Action, decide, was_decided};
 use blueflame_core::event::{
     Event, FoldResult, LandResult, Process, PublishResult, VerifyResult, Work,
 };
@@ -347,6 +347,7 @@ impl Story {
                 let Some(intent) = action.intent(number, &self.config) else { continue };
                 self.agents += u32::from(matches!(action, Action::Spawn { .. }));
                 done.push(words::action(action, &self.state));
+                assert!(was_decided(&self.state, &intent), "taken back meanwhile: {intent:?}");
                 self.record(intent);
                 acted = true;
             }

@@ -18,7 +18,7 @@ pub fn rules() -> Rules {
     let claude = || vec![executor("claude")];
     Rules {
         workers: 4,
-        validators: 2,
+        validators: 4,
         memory_per_agent_mb: None,
         max_retries: 2,
         max_wave_cycles: 3,
