@@ -54,9 +54,8 @@ impl<'a> Desk<'a> {
     /// Ends the agents of tasks that will have to be done again anyway.
     fn stop_doomed(&mut self) {
         for task in self.state.board.doomed() {
-            let agent = match &task.phase {
-                Phase::Working { agent } | Phase::Validating { agent, .. } => agent,
-                _ => continue,
+            let (Phase::Working { agent } | Phase::Validating { agent, .. }) = &task.phase else {
+                continue;
             };
             let running = self.state.crew.live().get(agent).is_some_and(|agent| !agent.stop_sent);
             if running {

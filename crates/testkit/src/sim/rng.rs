@@ -1,4 +1,4 @@
-//! The one source of chance in a simulation (SplitMix64: tiny, and the same
+//! The one source of chance in a simulation (`SplitMix64`: tiny, and the same
 //! on every machine).
 
 #[derive(Clone, Debug)]
@@ -8,11 +8,11 @@ impl Rng {
     pub fn new(seed: u64) -> Self {
         // Neighbouring seeds should not begin alike.
         let mut rng = Rng(seed ^ 0x5DEE_CE66_D1CE_4E5B);
-        rng.next();
+        rng.draw();
         rng
     }
 
-    pub fn next(&mut self) -> u64 {
+    pub fn draw(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut mixed = self.0;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -22,7 +22,7 @@ impl Rng {
 
     /// A number from 0 up to but not including `bound`.
     pub fn below(&mut self, bound: u64) -> u64 {
-        if bound == 0 { 0 } else { self.next() % bound }
+        if bound == 0 { 0 } else { self.draw() % bound }
     }
 
     pub fn between(&mut self, low: u64, high: u64) -> u64 {
@@ -39,10 +39,9 @@ impl Rng {
     }
 
     pub fn hex(&mut self, digits: usize) -> String {
-        let mut text = String::new();
-        while text.len() < digits {
-            text.push_str(&format!("{:016x}", self.next()));
-        }
+        let words: Vec<String> =
+            (0..digits.div_ceil(16)).map(|_| format!("{:016x}", self.draw())).collect();
+        let mut text = words.concat();
         text.truncate(digits);
         text
     }

@@ -197,7 +197,7 @@ impl Session {
         let actions = decide(&self.state);
         let mut acted = false;
         for action in actions {
-            let number = u32::try_from(self.rng.next() >> 32).unwrap_or(0);
+            let number = u32::try_from(self.rng.draw() >> 32).unwrap_or(0);
             let config = if self.rng.percent(90) { "original" } else { "edited" };
             if let Some(intent) = action.intent(number, config) {
                 self.record(intent)?;

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use blueflame_core::event::Work;
-use blueflame_core::ids::{AgentId, ChangesetId, Oid, Role};
+use blueflame_core::ids::{AgentId, ChangesetId, Oid, Role, TaskId};
 use blueflame_core::money::{Budget, Spend, Usage, Usd};
 use blueflame_core::outcome::{BudgetScope, Fold, Killer, Outcome, Product, Verdict};
 use jiff::{SignedDuration, Timestamp};
@@ -59,6 +59,7 @@ pub enum AgentStep {
 
 impl World {
     /// Starts the process of an agent; its first step comes soon after.
+    #[expect(clippy::too_many_arguments, reason = "a process is started with all of these")]
     pub fn start(
         &mut self,
         id: &AgentId,
@@ -140,9 +141,9 @@ impl World {
         self.agents.retain(|_, agent| agent.sealed.is_some());
     }
 
-    pub fn fold(&self, tasks: &[blueflame_core::ids::TaskId], moved: bool, rng: &mut Rng) -> Fold {
+    pub fn fold(&self, tasks: &[TaskId], moved: bool, rng: &mut Rng) -> Fold {
         // The change is what its tasks are, unless a moved base altered it.
-        let names: Vec<&str> = tasks.iter().map(|task| task.as_str()).collect();
+        let names: Vec<&str> = tasks.iter().map(TaskId::as_str).collect();
         let mut patch = names.join("+");
         if moved && rng.percent(30) {
             patch.push_str(&rng.hex(4));

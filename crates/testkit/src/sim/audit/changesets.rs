@@ -267,9 +267,8 @@ impl Changesets {
         Ok(())
     }
 
-    pub fn published(&mut self, commit: &Oid) -> Result<(), Finding> {
+    pub fn published(&mut self, commit: &Oid) {
         self.publish_reported = Some(commit.clone());
-        Ok(())
     }
 
     /// Approved means landed, or there is a reason; landed means published, or

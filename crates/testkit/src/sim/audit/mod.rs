@@ -16,6 +16,7 @@ use blueflame_core::gate::{
     ValidatorAnswer,
 };
 use blueflame_core::ids::{AgentId, Role};
+use blueflame_core::money::Spend;
 use blueflame_core::outcome::{BudgetScope, Killer, Outcome, Product};
 use blueflame_core::plan::Plan;
 use blueflame_core::rules::{Rules, WaveMode};
@@ -45,6 +46,7 @@ enum Part {
 }
 
 #[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "facts that do not exclude one another")]
 pub struct Auditor {
     rules: Rules,
     part: Part,
@@ -139,7 +141,11 @@ impl Auditor {
     pub fn observe(&mut self, event: &Event) -> Result<(), Finding> {
         must!(self.ended.is_none(), "an event after the end");
         match event {
-            Event::SessionStarted { .. } | Event::SnapshotTaken { .. } => {}
+            Event::SessionStarted { .. }
+            | Event::SnapshotTaken { .. }
+            | Event::InspectionStarted { .. }
+            | Event::AcceptanceStarted { .. }
+            | Event::VerifyStarted { .. } => {}
             Event::SessionResumed { .. } => {
                 self.gate = None;
                 self.stopping = false;
@@ -187,7 +193,7 @@ impl Auditor {
             Event::Granted { agent, grant } => self.purse.granted(agent, *grant)?,
             Event::UsageReported { agent, spend } => self.purse.used(agent, spend)?,
             Event::AgentStartFailed { agent, .. } => {
-                self.purse.left(agent, &Default::default())?;
+                self.purse.left(agent, &Spend::default())?;
                 self.left(agent, Blame::Agent)?;
             }
             Event::AgentLost { agent, spend } => {
@@ -198,7 +204,6 @@ impl Auditor {
                 self.purse.left(agent, spend)?;
                 self.exited(agent, outcome)?;
             }
-            Event::InspectionStarted { .. } | Event::AcceptanceStarted { .. } => {}
             Event::InspectionFinished { task, violations } => {
                 self.tasks.inspected(task, violations.is_empty())?;
             }
@@ -214,9 +219,8 @@ impl Auditor {
                 self.changesets.folding(changeset, tasks, &self.tasks)?;
             }
             Event::FoldFinished { changeset, result } => {
-                self.changesets.folded(changeset, result)?
+                self.changesets.folded(changeset, result)?;
             }
-            Event::VerifyStarted { .. } => {}
             Event::VerifyFinished { changeset, result } => {
                 self.changesets.verified(changeset, result, &mut self.tasks)?;
             }
@@ -228,7 +232,7 @@ impl Auditor {
                 self.changesets.landed(changeset, result, &mut self.tasks)?;
             }
             Event::PublishStarted { commit } => self.changesets.publishing(commit)?,
-            Event::PublishFinished { commit, .. } => self.changesets.published(commit)?,
+            Event::PublishFinished { commit, .. } => self.changesets.published(commit),
         }
         Ok(())
     }

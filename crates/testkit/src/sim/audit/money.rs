@@ -96,10 +96,10 @@ impl Purse {
     pub fn used(&mut self, agent: &AgentId, spend: &Spend) -> Result<(), Finding> {
         let share = self.held.get_mut(agent).ok_or("costs of nobody")?;
         share.spent = *spend;
-        let (grant, spent) = (share.grant, *spend);
+        let grant = share.grant;
         let Some(limit) = Self::figure(self.limit) else { return Ok(()) };
         must!(
-            self.in_unit(&spent) < grant + DEAREST_REQUEST,
+            self.in_unit(spend) < grant + DEAREST_REQUEST,
             "{agent} passed its share by more than one request"
         );
         let total = self.spent_by_the_gone

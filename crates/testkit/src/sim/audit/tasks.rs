@@ -10,6 +10,7 @@ use blueflame_core::rules::WaveMode;
 use super::{Blame, Chances, Finding, must};
 
 #[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "facts that do not exclude one another")]
 struct Entry {
     spec: TaskSpec,
     attempts: u32,

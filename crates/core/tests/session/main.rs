@@ -1,0 +1,18 @@
+//! What a session does, told row by row.
+//!
+//! Names that begin with `row_NN` are the rows of the seed's verification
+//! plan (section 17); the others are rules that the rows leave open.
+
+mod checks;
+mod dependencies;
+mod failures;
+mod memory_and_limits;
+mod merging;
+mod money;
+mod phases;
+mod plans;
+mod scheduling;
+mod stopping;
+mod story;
+mod transitions;
+mod words;

@@ -1,0 +1,162 @@
+//! What holds a session back from outside: memory, providers, cycles, a
+//! configuration that changes.
+
+use blueflame_core::event::Event;
+use blueflame_core::outcome::Outcome;
+use blueflame_core::rules::Rules;
+
+use crate::story::{NOTHING, Story, second};
+use crate::words::{Details, pipelined, rules, task, usd};
+
+fn free(mb: u64) -> Event {
+    Event::MemorySampled { free_mb: mb }
+}
+
+fn frugal() -> Rules {
+    Rules { memory_per_agent_mb: Some(600), ..rules() }
+}
+
+#[test]
+fn row_36_little_memory_means_fewer_agents_and_more_memory_more() {
+    let tasks = [task("a"), task("b"), task("c"), task("d")];
+    let mut story = Story::begin(frugal(), tasks);
+    assert_eq!(story.fact(free(1_799)), NOTHING);
+    assert_eq!(story.approves_the_plan(), ["cycle 1", "develop a#1", "develop b#1"]);
+    assert_eq!(story.builds("a"), ["inspect a", "develop c#1"], "two at a time");
+    // What is free now comes on top of the two that run.
+    assert_eq!(story.fact(free(599)), NOTHING);
+    assert_eq!(story.fact(free(600)), ["develop d#1"]);
+}
+
+#[test]
+fn row_36_a_full_memory_starts_nobody_beside_those_who_run() {
+    let tasks = [task("a"), task("b"), task("c")];
+    let mut story = Story::developing(Rules { workers: 2, ..frugal() }, tasks);
+    story.builds("a");
+    assert_eq!(story.state.crew.live().len(), 2);
+    story.fact(free(0));
+    assert_eq!(story.fails("b", Outcome::NoOp), ["develop b#2"], "a seat became free");
+    story.fact(free(0));
+    assert_eq!(story.builds("c"), ["inspect c"]);
+}
+
+#[test]
+fn row_36_never_less_than_one_agent() {
+    let mut story = Story::begin(frugal(), [task("a"), task("b")]);
+    story.fact(free(0));
+    assert_eq!(story.approves_the_plan(), ["cycle 1", "develop a#1"]);
+    assert_eq!(story.fact(free(0)), NOTHING);
+    assert_eq!(story.builds("a"), ["inspect a", "develop b#1"]);
+}
+
+#[test]
+fn row_36_all_roles_sit_in_the_same_memory() {
+    let rules = Rules { waves: pipelined().waves, ..frugal() };
+    let mut story = Story::begin(rules, [task("a"), task("b")]);
+    story.fact(free(1_200));
+    story.approves_the_plan();
+    story.builds("a");
+    story.fact(free(0));
+    story.passes_inspection("a");
+    assert_eq!(story.is_accepted("a"), NOTHING, "b has the only seat");
+    assert_eq!(story.builds("b"), ["inspect b", "validate a#1"]);
+}
+
+#[test]
+fn row_36_after_a_resume_an_old_sample_counts_no_more() {
+    let mut story = Story::begin(frugal(), [task("a"), task("b")]);
+    story.fact(free(0));
+    story.approves_the_plan();
+    assert_eq!(story.resumes(), ["develop b#1"]);
+}
+
+#[test]
+fn row_36_without_a_figure_for_agents_memory_does_not_matter() {
+    let mut story = Story::begin(rules(), [task("a"), task("b")]);
+    story.fact(free(0));
+    assert_eq!(story.approves_the_plan(), ["cycle 1", "develop a#1", "develop b#1"]);
+}
+
+#[test]
+fn row_28_after_the_last_cycle_the_session_ends_with_work_left() {
+    let mut story = Story::developing(Rules { max_wave_cycles: 2, ..rules() }, [task("a")]);
+    for expected in ["ask session", "end CycleLimit"] {
+        story.finishes("a");
+        story.passes("a");
+        story.folds();
+        story.verifies();
+        assert_eq!(story.rejects("no"), [expected]);
+        if expected == "ask session" {
+            assert_eq!(story.continues(&[]), ["cycle 2", "develop a#2"]);
+        }
+    }
+    assert_eq!(story.phase("a"), "requeued");
+}
+
+#[test]
+fn row_28_what_lands_in_the_last_cycle_completes_the_session() {
+    let mut story = Story::developing(Rules { max_wave_cycles: 1, ..rules() }, [task("a")]);
+    story.finishes("a");
+    story.passes("a");
+    assert_eq!(story.merges().last().unwrap(), "end Complete");
+}
+
+#[test]
+fn row_28_a_cycle_beyond_the_limit_is_refused() {
+    let mut story = Story::begin(Rules { max_wave_cycles: 0, ..rules() }, [task("a")]);
+    let gate = story.gate();
+    let answer = blueflame_core::gate::PlanAnswer::Approve;
+    let answer = blueflame_core::gate::Answer::Plan(answer);
+    story.state.apply(second(9), &Event::GateAnswered { gate, answer }).unwrap();
+    let cycle = Event::CycleStarted { cycle: 1, config: "original".into() };
+    assert_eq!(story.refuses(&cycle), "only 0 cycles are allowed");
+}
+
+#[test]
+fn row_46_a_changed_configuration_is_noticed_at_the_next_cycle() {
+    let mut story = Story::developing(rules(), [task("a")]);
+    let reject = |story: &mut Story| {
+        story.finishes("a");
+        story.passes("a");
+        story.folds();
+        story.verifies();
+        story.rejects("no");
+    };
+    assert!(!story.state.config_drifted);
+    reject(&mut story);
+    story.config = "edited".into();
+    story.continues(&[]);
+    assert!(story.state.config_drifted);
+    assert_eq!(story.state.config, "original", "the session goes on by its own rules");
+    reject(&mut story);
+    story.config = "original".into();
+    story.continues(&[]);
+    assert!(!story.state.config_drifted, "changed back");
+}
+
+#[test]
+fn a_rate_limit_pauses_everyone_until_it_is_over() {
+    let tasks = [task("a"), task("b"), task("c").needs(&["b"])];
+    let mut story = Story::developing(Rules { max_retries: 0, ..rules() }, tasks);
+    let limited = Outcome::RateLimited { until: second(500) };
+    assert_eq!(story.fails("a", limited), ["wait until 500"]);
+    assert_eq!(story.task("a").tally.retries, 0);
+    assert_eq!(story.finishes("b"), ["inspect b", "wait until 500", "wait until 500"]);
+    // The longest pause holds, whatever comes in between.
+    assert_eq!(story.fact(Event::ProviderLimited { until: second(600) }), ["wait until 600"]);
+    assert_eq!(story.fact(Event::ProviderLimited { until: second(400) }), ["wait until 600"]);
+    assert_eq!(story.resumes(), ["wait until 600"], "a restart does not end it");
+    assert_eq!(story.fact(Event::PauseEnded), ["develop a#2", "develop c#1"]);
+    assert_eq!(story.refuses(&Event::PauseEnded), "nothing is paused");
+}
+
+#[test]
+fn those_who_run_go_on_and_get_money_during_a_pause() {
+    let rules = Rules { session_budget: usd(160), ..rules() };
+    let mut story = Story::developing(rules, [task("a")]);
+    assert_eq!(story.fact(Event::ProviderLimited { until: second(500) }), NOTHING);
+    assert_eq!(story.wants_more("a"), ["grant develop a#1 up to 20"]);
+    assert_eq!(story.finishes("a"), ["inspect a", "validation", "accept a"]);
+    assert_eq!(story.is_accepted("a"), ["wait until 500"]);
+    assert_eq!(story.fact(Event::PauseEnded), ["validate a#1 up to 10"]);
+}
