@@ -45,10 +45,10 @@ fn outside_of_a_repository_the_directory_is_named() {
     let dir = tempfile::tempdir().unwrap();
     let refused = Store::find(dir.path()).unwrap_err();
     assert!(matches!(refused, StoreError::Git(GitError::NotARepository { .. })));
-    let expected = format!("`{}` is not inside a git repository", dir.path().display());
+    let expected = format!("`{}` is not a git repository", dir.path().display());
     assert_eq!(refused.to_string(), expected);
     let gone = dir.path().join("gone");
-    assert!(matches!(Store::find(&gone), Err(StoreError::Io { .. })));
+    assert!(matches!(Store::find(&gone), Err(StoreError::Git(GitError::NotStarted { .. }))));
 }
 
 #[test]
@@ -57,5 +57,5 @@ fn without_git_that_is_what_is_said() {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.env("PATH", dir.path());
     let mut role = Role::start_as(command, "find-store", dir.path());
-    assert_eq!(role.hear().unwrap(), "`git` is not installed, or not on the PATH");
+    assert_eq!(role.hear().unwrap(), "git is not installed, or not in PATH");
 }
