@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
+use blueflame::file_system::Remote;
 use blueflame::git::GitError;
 use blueflame::store::{Store, StoreError};
 use blueflame_testkit::TestEnv;
@@ -38,6 +39,22 @@ fn a_bare_repository_has_a_store_too() {
     main.git(["clone", "--quiet", "--bare", ".", "../bare.git"]);
     let store = Store::find(&env.path("bare.git")).unwrap();
     assert_eq!(store.root(), env.path("bare.git/blueflame"));
+}
+
+#[test]
+fn row_48_making_the_store_twice_changes_nothing() {
+    let env = TestEnv::new();
+    let repository = env.repository("project");
+    let id = crate::sample::session();
+    let listed = || repository.run("find", [".git/blueflame", "-printf", "%p %T@\n"]).success();
+    let make = || {
+        let store = Store::find(repository.path()).unwrap().for_writing(Remote::Refuse).unwrap();
+        store.begin(&id).unwrap()
+    };
+    let first = make();
+    let before = listed();
+    assert_eq!(make(), first);
+    assert_eq!(listed(), before);
 }
 
 #[test]

@@ -66,3 +66,48 @@ fn files_of_every_version_are_still_read() {
         assert_eq!(reading.file.unwrap(), ConfigFile::default(), "{sample}");
     }
 }
+
+/// Every test that `docs/verification.md` names is there.
+#[test]
+fn the_tests_that_are_named_exist() {
+    let mut sources = String::new();
+    for file in tracked("*.rs") {
+        sources.push_str(&document(&file));
+    }
+    let text = document("docs/verification.md");
+    let is_test = |word: &&str| {
+        word.matches('_').count() >= 3
+            && word.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
+    };
+    let named: Vec<&str> = text.split('`').skip(1).step_by(2).filter(is_test).collect();
+    assert!(named.len() > 50, "only {} tests are named", named.len());
+    for name in named {
+        assert!(sources.contains(&format!("fn {name}()")), "there is no test `{name}`");
+    }
+}
+
+/// Links between the documents lead somewhere.
+#[test]
+fn links_between_documents_lead_somewhere() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    for file in tracked("*.md") {
+        let text = document(&file);
+        let links = text.split("](").skip(1).filter_map(|rest| rest.split(')').next());
+        for link in links.filter(|link| !link.contains("://") && !link.starts_with('#')) {
+            let target = link.split('#').next().unwrap();
+            let path = root.join(&file).parent().unwrap().join(target);
+            assert!(path.exists(), "{file} links to {link}");
+        }
+    }
+}
+
+/// The files of the repository with such a name.
+fn tracked(pattern: &str) -> Vec<String> {
+    let mut git = std::process::Command::new("git");
+    git.args(["ls-files", "--cached", "--others", "--exclude-standard", pattern]);
+    git.current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."));
+    let output = git.output().unwrap();
+    assert!(output.status.success());
+    let files = String::from_utf8(output.stdout).unwrap();
+    files.lines().map(str::to_owned).filter(|file| !file.is_empty()).collect()
+}
