@@ -241,6 +241,10 @@ impl Board {
         for place in order {
             self.tasks[place].unmet =
                 self.needs[place].iter().filter(|&&need| !self.tasks[need].met).count();
+            self.tasks[place].hopeless_needs = self.needs[place]
+                .iter()
+                .filter(|&&need| self.tasks[need].phase.is_hopeless())
+                .count();
             self.tasks[place].met = self.is_met(place);
             self.queues[self.tasks[place].step() as usize].insert(self.turn(place));
         }

@@ -68,7 +68,9 @@ impl Board {
     /// Changes one phase, brings all counts that hang on it up to date, and
     /// lists the tasks that may have to react.
     fn change(&mut self, place: Place, phase: Phase) -> Vec<Place> {
+        let was_hopeless = self.tasks[place].phase.is_hopeless();
         self.update(place, |task| task.phase = phase);
+        self.count_hopeless(place, was_hopeless);
         let mut affected = self.needed_by[place].clone();
         affected.push(place);
         let mut unsettled = vec![place];
@@ -88,6 +90,19 @@ impl Board {
             }
         }
         affected
+    }
+
+    /// Tells the dependents of a task that there is hope for it again, or that
+    /// there is none any more.
+    fn count_hopeless(&mut self, place: Place, was_hopeless: bool) {
+        let is_hopeless = self.tasks[place].phase.is_hopeless();
+        if is_hopeless == was_hopeless {
+            return;
+        }
+        for at in 0..self.needed_by[place].len() {
+            let count = &mut self.tasks[self.needed_by[place][at]].hopeless_needs;
+            *count = if is_hopeless { *count + 1 } else { count.saturating_sub(1) };
+        }
     }
 
     /// What a task becomes because of how its dependencies stand now.
@@ -121,6 +136,10 @@ impl Board {
 
     /// The failed or dropped task at the root of a dependency's trouble.
     fn hopeless_need(&self, place: Place) -> Option<TaskId> {
+        // Almost always there is none, and a task may have very many needs.
+        if self.tasks[place].hopeless_needs == 0 {
+            return None;
+        }
         self.needs[place].iter().find_map(|&need| match &self.tasks[need].phase {
             Phase::Blocked { by } => Some(by.clone()),
             phase if phase.is_hopeless() => Some(self.tasks[need].spec.id.clone()),

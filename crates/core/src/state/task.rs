@@ -178,6 +178,9 @@ pub struct Task {
     /// How many of its dependencies are not there yet.
     #[serde(skip)]
     pub(super) unmet: usize,
+    /// How many of them failed, are blocked or were dropped.
+    #[serde(skip)]
+    pub(super) hopeless_needs: usize,
     /// Whether its own dependents may build on it.
     #[serde(skip)]
     pub(super) met: bool,
@@ -195,6 +198,7 @@ impl Task {
             snapshot: None,
             history: History::default(),
             unmet: 0,
+            hopeless_needs: 0,
             met: false,
         }
     }
