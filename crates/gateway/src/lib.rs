@@ -1,6 +1,11 @@
 //! What stands between an agent and its model.
 //!
-//! So far it knows what models cost; forwarding, metering and the scripted
-//! model follow with the attempt process. It knows nothing of waves or git.
+//! One [`Gateway`](gateway::Gateway) for each agent run: it forwards requests,
+//! counts what they use while the answers stream, and refuses those that
+//! would pass a budget. The [scripted model](script) can stand in for a real
+//! one. Nothing here knows of waves or git.
 
+pub mod dialect;
+pub mod meter;
 pub mod prices;
+pub mod sse;
