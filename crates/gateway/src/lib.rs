@@ -8,4 +8,6 @@
 pub mod dialect;
 pub mod meter;
 pub mod prices;
+pub mod refusal;
+pub mod script;
 pub mod sse;
