@@ -5,9 +5,20 @@
 //! would pass a budget. The [scripted model](script) can stand in for a real
 //! one. Nothing here knows of waves or git.
 
+pub mod allowance;
+pub mod credential;
 pub mod dialect;
+pub mod facts;
+mod flow;
+mod forward;
+pub mod gateway;
+pub mod loops;
 pub mod meter;
 pub mod prices;
+mod provider_limit;
+pub mod recording;
 pub mod refusal;
+mod request;
 pub mod script;
 pub mod sse;
+pub mod upstream;

@@ -4,6 +4,8 @@
 //! in the table is charged at the dearest known rates, so that a budget in
 //! dollars can stop too early but never too late.
 
+use std::collections::BTreeMap;
+
 use blueflame_core::money::{Usage, Usd};
 
 /// Micro-dollars for a thousand tokens: a price of $3 for a million is 3,000.
@@ -24,6 +26,19 @@ impl Price {
             output: output_usd * 1_000,
             cache_read: input_usd * 100,
             cache_write: input_usd * 1_250,
+        }
+    }
+
+    /// A price in dollars for a million tokens. Cached input costs the usual
+    /// share of the input price where nothing else is said.
+    pub fn new(input: Usd, output: Usd, cache_read: Option<Usd>, cache_write: Option<Usd>) -> Self {
+        let per_thousand = |price: Usd| price.micros().div_ceil(1_000);
+        let input = per_thousand(input);
+        Price {
+            input,
+            output: per_thousand(output),
+            cache_read: cache_read.map_or(input.div_ceil(10), per_thousand),
+            cache_write: cache_write.map_or(input.saturating_mul(5).div_ceil(4), per_thousand),
         }
     }
 
@@ -62,6 +77,24 @@ pub fn charged(model: &str) -> Price {
     known(model).unwrap_or(DEAREST)
 }
 
+/// The known prices and those that a configuration adds or replaces.
+#[derive(Clone, Debug, Default)]
+pub struct Prices {
+    extra: BTreeMap<String, Price>,
+}
+
+impl Prices {
+    /// Prices by the full name of a model, as it stands in requests.
+    pub fn with(extra: BTreeMap<String, Price>) -> Self {
+        Prices { extra }
+    }
+
+    /// The price to charge for a model, known or not.
+    pub fn charged(&self, model: &str) -> Price {
+        self.extra.get(model).copied().unwrap_or_else(|| charged(model))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -91,6 +124,22 @@ mod tests {
         for (name, price) in TABLE {
             assert!(charged("unheard-of").cost(&usage) >= price.cost(&usage), "{name} is dearer");
         }
+    }
+
+    #[test]
+    fn a_configured_price_comes_before_a_known_one() {
+        let cents = |cents: u64| Usd::from_micros(cents * 10_000);
+        let price = Price::new(cents(50), cents(100), Some(cents(1)), None);
+        let prices = Prices::with([("claude-sonnet-5".to_owned(), price)].into());
+        let usage = Usage {
+            input: 1_000_000,
+            output: 1_000_000,
+            cache_read: 1_000_000,
+            cache_write: 1_000_000,
+        };
+        // 0.50 + 1.00 + 0.01 + 0.625
+        assert_eq!(prices.charged("claude-sonnet-5").cost(&usage).micros(), 2_135_000);
+        assert_eq!(prices.charged("claude-opus-4-8"), charged("opus"));
     }
 
     #[test]

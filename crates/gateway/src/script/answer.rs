@@ -74,7 +74,7 @@ impl Script {
             Reply::Fail { status, retry_after, kind, message } => {
                 let body = refusal::body(sight.dialect, *status, kind.as_deref(), message);
                 let retry_after = *retry_after;
-                Answer { delay, pause, ending, retry_after, ..Answer::error(body, *status) }
+                Answer { retry_after, delay, pause, ending, ..Answer::error(body, *status) }
             }
             Reply::Speak { blocks, usage } => {
                 let speech = speech(sight, number, blocks, *usage);

@@ -23,6 +23,7 @@ use std::time::Duration;
 
 pub use answer::{Answer, Ending};
 pub use rule::When;
+pub(crate) use sight::conversation;
 pub use sight::{MARKER, Sight};
 
 use blueflame_core::money::Usage;

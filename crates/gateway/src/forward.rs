@@ -1,0 +1,186 @@
+//! From an agent's request to the answer it gets.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use blueflame_core::money::{Spend, Usage};
+use bytes::Bytes;
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt, Full};
+use hyper::body::Incoming;
+use hyper::header::{CONTENT_TYPE, HeaderName, HeaderValue, SET_COOKIE};
+use hyper::{Request, Response, StatusCode};
+use jiff::Timestamp;
+
+use crate::allowance::{Ticket, Verdict};
+use crate::dialect::Dialect;
+use crate::facts::Fact;
+use crate::flow::{Account, Counted, Flow};
+use crate::gateway::Inner;
+use crate::loops::Pass;
+use crate::meter::{Meter, estimate};
+use crate::provider_limit;
+use crate::recording::Open;
+use crate::refusal::{self, Refusal};
+use crate::request::{Asked, Endpoint, strip_hop_by_hop};
+use crate::upstream::BodyError;
+
+type Answer = Response<UnsyncBoxBody<Bytes, BodyError>>;
+
+/// What an answer is taken to have at most when the request does not say.
+const MOST_OUTPUT: u64 = 16_384;
+
+/// Tells the clients' libraries to leave it at that.
+const SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
+/// Why a request was refused, in one word.
+const REFUSED: HeaderName = HeaderName::from_static("x-blueflame-refused");
+
+impl Inner {
+    pub(crate) async fn respond(self: &Arc<Self>, request: Request<Incoming>) -> Answer {
+        let endpoint = Endpoint::of(&request);
+        let dialect = endpoint.as_ref().map_or(Dialect::Messages, |known| known.dialect());
+        let served = match endpoint {
+            Ok(endpoint) => self.serve(endpoint, request).await,
+            Err(refusal) => Err(refusal),
+        };
+        served.unwrap_or_else(|refusal| {
+            let answer = refused(dialect, &refusal);
+            self.facts.tell(Fact::Refused { why: refusal });
+            answer
+        })
+    }
+
+    async fn serve(
+        self: &Arc<Self>,
+        endpoint: Endpoint,
+        request: Request<Incoming>,
+    ) -> Result<Answer, Refusal> {
+        if !self.passes_login() && !self.token.opens(request.headers()) {
+            return Err(Refusal::BadToken);
+        }
+        match self.breaker.admit(Instant::now()) {
+            Pass::Yes => {}
+            Pass::StillBroken(why) => return Err(why),
+            Pass::Broken(why) => {
+                self.facts.tell(Fact::Loop { why: why.clone() });
+                return Err(why);
+            }
+        }
+        let asked = Asked::receive(endpoint, request, self.timeouts.request_body).await?;
+        match endpoint {
+            Endpoint::Model(dialect) => {
+                let price = self.prices.charged(&asked.model);
+                let ticket = self.admit(&asked).await?;
+                let meter = Meter::new(dialect, asked.body.len());
+                let account = Account::open(Arc::clone(self), ticket, meter, price);
+                Ok(self.forward(asked, Some(account)).await)
+            }
+            Endpoint::CountTokens | Endpoint::ListModels => Ok(self.forward(asked, None).await),
+        }
+    }
+
+    /// Waits until the request may go, or until it is clear that it may not.
+    async fn admit(&self, asked: &Asked) -> Result<Ticket, Refusal> {
+        let usage = Usage {
+            input: estimate(asked.body.len() as u64),
+            output: asked.most_output.unwrap_or(MOST_OUTPUT),
+            ..Usage::default()
+        };
+        let reserve = Spend { usage, cost: self.prices.charged(&asked.model).cost(&usage) };
+        let mut changes = self.allowance.watch();
+        let waiting = async {
+            loop {
+                // Marked first, so that a change during the judgement counts.
+                changes.borrow_and_update();
+                match self.allowance.judge(reserve) {
+                    Verdict::Go(ticket) => return Ok(ticket),
+                    Verdict::Refuse(refusal) => return Err(refusal),
+                    Verdict::WaitForOthers | Verdict::WaitForGrant { first: false } => {}
+                    Verdict::WaitForGrant { first: true } => {
+                        let spend = self.allowance.spent();
+                        self.facts.tell(Fact::GrantWanted { spend });
+                    }
+                }
+                if changes.changed().await.is_err() {
+                    let why = "nobody hands out grants any more".to_owned();
+                    return Err(Refusal::Stopped { why });
+                }
+            }
+        };
+        let waited = self.grant_wait;
+        tokio::time::timeout(waited, waiting).await.unwrap_or(Err(Refusal::NoGrant { waited }))
+    }
+
+    async fn forward(self: &Arc<Self>, asked: Asked, mut account: Option<Account>) -> Answer {
+        let dialect = asked.endpoint.dialect();
+        if let Some(account) = &mut account {
+            account.sent();
+        }
+        let answer = match self.upstream.ask(&asked, &self.timeouts).await {
+            Ok(answer) => answer,
+            Err(none) => {
+                if let Some(account) = account.as_mut().filter(|_| !none.may_cost()) {
+                    account.cost_nothing();
+                }
+                self.breaker.failed(Instant::now());
+                self.facts.tell(Fact::UpstreamFailed { why: none.to_string() });
+                return error(dialect, none.status(), &none.to_string());
+            }
+        };
+        let (mut head, body) = answer.into_parts();
+        let status = head.status.as_u16();
+        if let Some(limit) = provider_limit::reached(status, &head.headers, Timestamp::now()) {
+            self.facts.tell(Fact::ProviderLimited { status, until: limit.until });
+        }
+        let good = head.status.is_success();
+        if !good {
+            self.breaker.failed(Instant::now());
+            if let Some(account) = &mut account {
+                account.cost_nothing();
+            }
+        }
+        strip_hop_by_hop(&mut head.headers);
+        head.headers.remove(SET_COOKIE);
+        let counted = match account {
+            None => Counted::Nothing,
+            Some(mut account) => {
+                let recorded = self
+                    .recording
+                    .is_some()
+                    .then(|| Open::new(dialect, asked, status, &head.headers));
+                account.begin(is_stream(&head.headers), recorded);
+                Counted::Usage(Box::new(account))
+            }
+        };
+        let flow = Flow::new(Arc::clone(self), body, counted, good);
+        Response::from_parts(head, flow.boxed_unsync())
+    }
+}
+
+fn is_stream(headers: &hyper::HeaderMap) -> bool {
+    let kind = headers.get(CONTENT_TYPE).map(HeaderValue::as_bytes).unwrap_or_default();
+    let name = kind.split(|&byte| byte == b';').next().unwrap_or_default();
+    name.trim_ascii().eq_ignore_ascii_case(b"text/event-stream")
+}
+
+fn refused(dialect: Dialect, refusal: &Refusal) -> Answer {
+    let status = refusal.status(dialect);
+    let mut answer = error(dialect, status, &format!("blueflame: {refusal}"));
+    let headers = answer.headers_mut();
+    headers.insert(SHOULD_RETRY, HeaderValue::from_static("false"));
+    headers.insert(REFUSED, HeaderValue::from_static(refusal.kind()));
+    if let Refusal::TooLarge { .. } | Refusal::TooSlow { .. } = refusal {
+        // What is left of the request is not worth reading.
+        headers.insert(hyper::header::CONNECTION, HeaderValue::from_static("close"));
+    }
+    answer
+}
+
+fn error(dialect: Dialect, status: u16, message: &str) -> Answer {
+    let body = Full::new(refusal::body(dialect, status, None, message));
+    let mut answer = Response::new(body.map_err(|never| match never {}).boxed_unsync());
+    *answer.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_GATEWAY);
+    let json = HeaderValue::from_static("application/json");
+    answer.headers_mut().insert(CONTENT_TYPE, json);
+    answer
+}
