@@ -1,5 +1,6 @@
 //! Where requests go: a provider, a script, or recorded traffic.
 
+mod configured;
 mod replay;
 mod scripted;
 mod web;
@@ -11,6 +12,7 @@ use bytes::Bytes;
 use http_body_util::combinators::UnsyncBoxBody;
 use hyper::Response;
 
+pub use configured::{BadUpstream, Surroundings};
 pub use replay::{BadRecording, Replay};
 pub use web::{BadAddress, Web};
 
