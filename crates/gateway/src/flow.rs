@@ -100,9 +100,9 @@ impl Account {
 
     fn settle(&mut self, whole: bool) {
         if let Some(ticket) = self.ticket.take() {
-            let cost = if self.free { Spend::default() } else { self.spend(self.meter.usage()) };
-            let spend = ticket.settle(cost);
-            if !self.free {
+            let usage = if self.free { self.reported } else { self.meter.usage() };
+            let spend = ticket.settle(self.spend(usage));
+            if usage != self.reported {
                 self.gateway.facts.tell(Fact::Usage { spend });
             }
         }

@@ -9,7 +9,7 @@ use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper::header::{CONTENT_TYPE, HeaderName, HeaderValue, SET_COOKIE};
-use hyper::{Request, Response, StatusCode};
+use hyper::{Method, Request, Response, StatusCode};
 use jiff::Timestamp;
 
 use crate::allowance::{Ticket, Verdict};
@@ -37,6 +37,11 @@ const REFUSED: HeaderName = HeaderName::from_static("x-blueflame-refused");
 
 impl Inner {
     pub(crate) async fn respond(self: &Arc<Self>, request: Request<Incoming>) -> Answer {
+        if request.method() == Method::HEAD && request.uri() == "/" {
+            // claude asks this when it starts, without its token, to see
+            // whether anyone is there.
+            return Response::new(Full::default().map_err(|never| match never {}).boxed_unsync());
+        }
         let endpoint = Endpoint::of(&request);
         let dialect = endpoint.as_ref().map_or(Dialect::Messages, |known| known.dialect());
         let served = match endpoint {

@@ -126,7 +126,7 @@ impl fmt::Display for Sight {
             self.model,
             self.dialect,
             shortened(&self.tools.join(" "), 300),
-            shortened(&self.last, 300),
+            end_of(&self.last, 300),
         )
     }
 }
@@ -135,6 +135,14 @@ impl fmt::Display for Sight {
 pub(super) fn shortened(text: &str, most: usize) -> String {
     match text.char_indices().nth(most) {
         Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+/// The end of a text. Some agents put remarks of their own before the prompt.
+fn end_of(text: &str, most: usize) -> String {
+    match text.char_indices().rev().nth(most) {
+        Some((start, first)) => format!("…{}", &text[start + first.len_utf8()..]),
         None => text.to_owned(),
     }
 }

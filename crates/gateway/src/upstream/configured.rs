@@ -41,7 +41,7 @@ impl Upstream {
     /// agent is started.
     pub fn configured(
         config: &config::Gateway,
-        surroundings: Surroundings<'_>,
+        surroundings: &Surroundings<'_>,
     ) -> Result<Upstream, BadUpstream> {
         let connect = Timeouts::default().connect;
         let web = |address: &str, needs_key: bool| {
@@ -93,7 +93,7 @@ mod tests {
         };
         let key = key.map(|key| Credential::new(key).unwrap());
         let surroundings = Surroundings { directory: dir.path(), key, recordings: Vec::new() };
-        match Upstream::configured(&config, surroundings) {
+        match Upstream::configured(&config, &surroundings) {
             Ok(Upstream::Web(web)) => format!("web, own login: {}", web.passes_login()),
             Ok(Upstream::Script(_)) => "script".to_owned(),
             Ok(Upstream::Replay(_)) => "replay".to_owned(),

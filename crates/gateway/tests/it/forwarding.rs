@@ -75,6 +75,16 @@ async fn an_answer_in_one_piece_is_counted_too() {
 }
 
 #[tokio::test]
+async fn someone_who_only_looks_whether_anyone_is_there_gets_a_sign() {
+    let provider = Provider::saying("").await;
+    let mut served = serve_provider(&provider).await;
+    let answer = served.exchange("HEAD / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").await;
+    assert_eq!(status(&answer), 200);
+    assert_eq!(served.told(), []);
+    assert_eq!(provider.requests().len(), 0);
+}
+
+#[tokio::test]
 async fn reported_totals_only_grow() {
     let provider = Provider::saying(format!("{STREAM}{}", message(9, 3, "x"))).await;
     let mut served = serve_provider(&provider).await;
