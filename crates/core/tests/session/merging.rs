@@ -97,6 +97,29 @@ fn row_25_a_group_that_another_needs_comes_first() {
     assert_eq!(story.merges().last().unwrap(), "end Complete");
 }
 
+#[test]
+fn row_25_a_chain_of_groups_lands_from_its_beginning() {
+    let tasks = [
+        task("c").group("gamma").needs(&["b"]),
+        task("a").group("alpha"),
+        task("b").group("beta").needs(&["a"]),
+    ];
+    let mut story = Story::developing(rules(), tasks);
+    for name in ["a", "b", "c"] {
+        story.finishes(name);
+    }
+    story.passes("a");
+    story.passes("b");
+    assert_eq!(
+        story.passes("c"),
+        [
+            "validate c#1",
+            "merge alpha.c1[a], beta.c1[b] after alpha.c1, gamma.c1[c] after beta.c1",
+            "fold alpha.c1[a]"
+        ]
+    );
+}
+
 /// Alpha first, beta built on it, and gamma by itself.
 fn three_groups() -> Story {
     let tasks = vec![

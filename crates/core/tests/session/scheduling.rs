@@ -87,6 +87,14 @@ fn row_23_tasks_with_the_same_files_run_one_after_the_other_in_one_wave() {
 }
 
 #[test]
+fn row_23_files_given_out_in_the_same_decision_count_as_taken() {
+    let tasks = [task("a").locks(&["x"]), task("b").locks(&["y"]), task("c").locks(&["y"])];
+    let mut story = Story::begin(rules(), tasks);
+    assert_eq!(story.approves_the_plan(), ["cycle 1", "develop a#1", "develop b#1"]);
+    assert_eq!(story.builds("b"), ["inspect b", "develop c#1"]);
+}
+
+#[test]
 fn files_are_free_when_the_worker_ends_and_not_before() {
     let tasks = [task("a").locks(&["x"]), task("b").locks(&["x"]).priority(2)];
     let mut story = Story::developing(rules(), tasks);
