@@ -206,6 +206,17 @@ fn a_share_ends_at_the_agents_own_limit() {
 }
 
 #[test]
+fn an_agent_past_its_own_limit_gets_nothing_and_keeps_its_place() {
+    let agent_budgets = PerRole { worker: usd(15), ..PerRole::default() };
+    let rules = Rules { agent_budgets, workers: 1, ..with_budget(usd(160)) };
+    let mut story = Story::developing(rules, [task("a"), task("b")]);
+    story.has_spent("a", 20);
+    assert_eq!(story.wants_more("a"), NOTHING, "its attempt process ends it");
+    let spent = Outcome::BudgetSpent { limit: BudgetScope::Agent };
+    assert_eq!(story.fails("a", spent), ["develop a#2 up to 10"]);
+}
+
+#[test]
 fn nobody_is_asked_while_someone_may_leave_money_over() {
     let tasks = [task("a"), task("b"), task("c")];
     let mut story = Story::begin(with_budget(usd(2)), tasks);
