@@ -1,36 +1,64 @@
-//! Writes a simulated session into a repository's journal, to try `log` and
-//! `replay` on.
+//! Runs a whole session with simulated agents and people, and shows its story.
 //!
-//! `cargo run --example simulated_session -- DIR [SEED]` makes a git repository
-//! in DIR if there is none, and leaves the session there. Agents, people and
-//! costs are simulated; the journal, the lock and the decisions are real.
+//! `cargo run --example simulated_session [-- DIR [SEED]]` makes a git
+//! repository in DIR (a new temporary directory without one) and leaves the
+//! session there, to try `blueflame log` and `blueflame replay` on. Agents,
+//! people and costs are simulated; the decisions, the journal and its lock are
+//! the real ones.
 
 use std::error::Error;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anstream::eprintln;
+use blueflame::cli::Cli;
+use blueflame::commands;
 use blueflame::file_system::Remote;
 use blueflame::git::Git;
 use blueflame::journal::{Header, Writer};
 use blueflame::repo_lock::{Holder, RepoLock};
 use blueflame::store::Store;
 use blueflame_testkit::sim;
+use clap::Parser as _;
+
+/// A session in which a task fails and is tried again, and everything lands.
+const SEED: u64 = 1417;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
-    let directory = PathBuf::from(arguments.next().ok_or("name a directory")?);
-    let seed: u64 = arguments.next().unwrap_or_else(|| "12".to_owned()).parse()?;
-    std::fs::create_dir_all(&directory)?;
-    if Git::in_dir(&directory).top_level().is_err() {
-        let mut init = Command::new("git");
-        if !init.args(["init", "-q", "-b", "main"]).arg(&directory).status()?.success() {
-            return Err("git init failed".into());
-        }
+    let directory = match arguments.next() {
+        Some(directory) => PathBuf::from(directory),
+        None => tempfile::Builder::new().prefix("blueflame-").tempdir()?.keep(),
+    };
+    let seed = arguments.next().map_or(Ok(SEED), |seed| seed.parse())?;
+    make_repository(&directory)?;
+    let events = write_session(&directory, seed)?;
+    std::env::set_current_dir(&directory)?;
+    for command in ["log", "replay"] {
+        eprintln!("\n$ blueflame {command}");
+        commands::run(Cli::parse_from(["blueflame", command]));
     }
+    eprintln!("\nThe {events} events are in the journal of {}.", directory.display());
+    Ok(())
+}
+
+fn make_repository(directory: &Path) -> Result<(), Box<dyn Error>> {
+    std::fs::create_dir_all(directory)?;
+    if Git::in_dir(directory).top_level().is_ok() {
+        return Ok(());
+    }
+    let mut init = Command::new("git");
+    if init.args(["init", "-q", "-b", "main"]).arg(directory).status()?.success() {
+        Ok(())
+    } else {
+        Err("git could not make a repository".into())
+    }
+}
+
+fn write_session(directory: &Path, seed: u64) -> Result<usize, Box<dyn Error>> {
     let report = sim::run(seed).map_err(|broken| broken.to_string())?;
     let session = report.state.session.clone();
-    let writable = Store::find(&directory)?.for_writing(Remote::Refuse)?;
+    let writable = Store::find(directory)?.for_writing(Remote::Refuse)?;
     let (first, _) = report.journal[0];
     let lock = RepoLock::take(&writable, &Holder::this_process(session.clone(), first))?;
     let place = writable.begin(&session)?;
@@ -39,11 +67,5 @@ fn main() -> Result<(), Box<dyn Error>> {
         writer.append(&[(*at, event)])?;
     }
     lock.release()?;
-    eprintln!(
-        "{} events of seed {seed} are in {}",
-        report.journal.len(),
-        place.journal().display()
-    );
-    eprintln!("now try, in {}: blueflame log, blueflame replay", directory.display());
-    Ok(())
+    Ok(report.journal.len())
 }

@@ -97,7 +97,7 @@ fn read(path: &Path, name: &str, by_default: bool) -> Result<Vec<u8>, Failure> {
                 if by_default {
                     failure.hint(format!("write a {DEFAULT_NAME} there, or name one with --config"))
                 } else {
-                    failure
+                    failure.hint("check the path behind --config")
                 }
             }
             io::ErrorKind::PermissionDenied => {

@@ -77,9 +77,10 @@ pub fn sentence(event: &Event) -> String {
         }
         Event::FoldFinished { changeset, result } => match result {
             FoldResult::Folded(fold) => format!(
-                "{changeset}: folded as {}, {} files, +{} -{}",
+                "{changeset}: folded as {}, {} {}, +{} -{}",
                 short(fold.commit.as_str()),
                 fold.files,
+                if fold.files == 1 { "file" } else { "files" },
                 fold.insertions,
                 fold.deletions
             ),
@@ -202,7 +203,8 @@ fn answered(gate: &Gate, answer: &Answer) -> String {
             "approved".into()
         }
         Answer::Plan(PlanAnswer::Quit) => "quit".into(),
-        Answer::Plan(PlanAnswer::Replan { notes }) => format!("plan again: {notes}"),
+        Answer::Plan(PlanAnswer::Replan { notes })
+        | Answer::Session(SessionAnswer::Replan { notes }) => format!("plan again: {notes}"),
         Answer::Plan(PlanAnswer::Edit { plan }) => {
             format!("edited, now {}", tasks(plan.tasks.len()))
         }
@@ -219,17 +221,13 @@ fn answered(gate: &Gate, answer: &Answer) -> String {
         Answer::ValidatorFailed(ValidatorAnswer::Retry) => "validate again".into(),
         Answer::Changeset(ChangesetAnswer::Skip) => "not now".into(),
         Answer::Changeset(ChangesetAnswer::Reject { reason }) => format!("rejected: {reason}"),
-        Answer::Budget(BudgetAnswer::Stop) => "stop".into(),
-        Answer::Budget(BudgetAnswer::Raise { by }) => {
-            format!("raised by {by} (millionths of a dollar, or tokens)")
-        }
+        Answer::Budget(BudgetAnswer::Stop) | Answer::Session(SessionAnswer::Stop) => "stop".into(),
+        Answer::Budget(BudgetAnswer::Raise { by }) => format!("raised by {by}"),
         Answer::Session(SessionAnswer::Continue { retry }) if retry.is_empty() => "go on".into(),
         Answer::Session(SessionAnswer::Continue { retry }) => {
             let names: Vec<&str> = retry.iter().map(TaskId::as_str).collect();
             format!("go on, with another chance for {}", names.join(", "))
         }
-        Answer::Session(SessionAnswer::Replan { notes }) => format!("plan again: {notes}"),
-        Answer::Session(SessionAnswer::Stop) => "stop".into(),
     };
     format!("the person on {subject}: {said}")
 }

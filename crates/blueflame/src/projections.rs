@@ -102,8 +102,8 @@ fn json(value: &impl serde::Serialize) -> Result<String, ProjectionError> {
     serde_json::to_string_pretty(value).map(|text| text + "\n").map_err(encode)
 }
 
-fn encode(error: impl ToString) -> ProjectionError {
-    ProjectionError::Encode(error.to_string())
+fn encode(error: impl Into<Box<dyn std::error::Error>>) -> ProjectionError {
+    ProjectionError::Encode(error.into().to_string())
 }
 
 fn failed(step: &'static str, path: &Path) -> impl FnOnce(io::Error) -> ProjectionError + use<> {

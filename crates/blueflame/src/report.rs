@@ -40,7 +40,7 @@ pub fn page(state: &State) -> String {
     }
     match &state.publishing {
         Publishing::Waiting { reason, .. } => {
-            line("note", format!("landed, not yet published: {reason}"))
+            line("note", format!("landed, not yet published: {reason}"));
         }
         Publishing::Nothing
         | Publishing::Wanted { .. }

@@ -63,7 +63,6 @@ impl From<StoreError> for Failure {
             StoreError::Git(GitError::NotARepository { .. }) => {
                 failure.hint("go to your project, or begin one with `git init`")
             }
-            StoreError::NoSessions => failure.hint("begin one with `blueflame run`"),
             _ => failure,
         }
     }

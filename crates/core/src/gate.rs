@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::ids::{ChangesetId, TaskId};
 use crate::lock_path::LockPath;
+use crate::money::Budget;
 use crate::plan::Plan;
 
 /// A question. One is open at a time; its answer is a fact like any other.
@@ -91,9 +92,9 @@ pub enum ChangesetAnswer {
 #[serde(rename_all = "snake_case")]
 pub enum BudgetAnswer {
     Stop,
-    /// More, in the unit of the session's budget: micro-dollars or tokens.
+    /// More, in the unit of the session's budget.
     Raise {
-        by: u64,
+        by: Budget,
     },
 }
 

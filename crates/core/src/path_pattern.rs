@@ -35,6 +35,8 @@ pub enum BadPattern {
     Climbs,
     #[error("ends with `/`, so it matches no file")]
     TrailingSlash,
+    #[error("has a part that is empty or `.`")]
+    EmptyPart,
     #[error("has a `**` that is not alone between slashes")]
     MixedStars,
     #[error("has a `/` inside of `[...]`")]
@@ -105,10 +107,10 @@ fn glob(text: &str) -> Result<Glob, BadPattern> {
 }
 
 fn parts(text: &str) -> Result<Vec<Part>, BadPattern> {
-    let pieces = text.split('/').filter(|piece| !piece.is_empty() && *piece != ".");
-    pieces
+    text.split('/')
         .map(|piece| match piece {
             ".." => Err(BadPattern::Climbs),
+            "" | "." => Err(BadPattern::EmptyPart),
             "**" => Ok(Part::AnyDepth),
             piece if piece.contains("**") => Err(BadPattern::MixedStars),
             piece => {
@@ -276,6 +278,8 @@ mod tests {
             ("~/x", BadPattern::Absolute),
             ("../x", BadPattern::Climbs),
             ("src/", BadPattern::TrailingSlash),
+            ("src//a", BadPattern::EmptyPart),
+            ("src/./a", BadPattern::EmptyPart),
             ("src/a**", BadPattern::MixedStars),
             ("src/[a/b].rs", BadPattern::SlashInClass),
             ("{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}", BadPattern::TooManyBraces),

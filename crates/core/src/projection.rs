@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::event::{End, Wave, Work};
 use crate::gate::Gate;
-use crate::ids::{AgentId, ExecutorName, GroupName, Role, SessionId, TaskId};
+use crate::ids::{AgentId, ChangesetId, ExecutorName, GroupName, Role, SessionId, TaskId};
 use crate::lock_path::LockPath;
 use crate::money::{Budget, Spend, Usd};
 use crate::state::merging::Publishing;
@@ -151,8 +151,12 @@ pub struct AgentView<'a> {
     pub status: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pid: Option<u32>,
-    #[serde(flatten)]
-    pub work: &'a Work,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub task_id: Option<&'a TaskId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub attempt: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub changeset: Option<&'a ChangesetId>,
     pub executor: &'a ExecutorName,
     pub start_time: Timestamp,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -183,30 +187,45 @@ fn dollars(amount: Usd) -> f64 {
 
 pub fn agents_file(state: &State) -> Vec<AgentView<'_>> {
     let past = state.crew.past().iter().map(|past| AgentView {
-        id: &past.agent,
-        role: past.work.role(),
         status: past.outcome,
-        pid: None,
-        work: &past.work,
-        executor: &past.executor,
-        start_time: past.claimed_at,
         end_time: Some(past.ended_at),
-        spend: past.spend.into(),
-        budget: None,
+        ..agent_view(&past.agent, &past.work, &past.executor, past.claimed_at, past.spend)
     });
     let live = state.crew.live().iter().map(|(id, agent)| AgentView {
-        id,
-        role: agent.work.role(),
         status: if agent.process.is_some() { "running" } else { "starting" },
         pid: agent.process.as_ref().map(|process| process.pid),
-        work: &agent.work,
-        executor: &agent.executor,
-        start_time: agent.claimed_at,
-        end_time: None,
-        spend: agent.spend.into(),
         budget: Some(agent.cap),
+        ..agent_view(id, &agent.work, &agent.executor, agent.claimed_at, agent.spend)
     });
     past.chain(live).collect()
+}
+
+fn agent_view<'a>(
+    id: &'a AgentId,
+    work: &'a Work,
+    executor: &'a ExecutorName,
+    start_time: Timestamp,
+    spend: Spend,
+) -> AgentView<'a> {
+    let (attempt, changeset) = match work {
+        Work::Develop { attempt, .. } | Work::Validate { attempt, .. } => (Some(*attempt), None),
+        Work::Resolve { changeset } => (None, Some(changeset)),
+        Work::Plan => (None, None),
+    };
+    AgentView {
+        id,
+        role: work.role(),
+        status: "",
+        pid: None,
+        task_id: work.task(),
+        attempt,
+        changeset,
+        executor,
+        start_time,
+        end_time: None,
+        spend: spend.into(),
+        budget: None,
+    }
 }
 
 /// `status.json`: where the session stands, in one look.

@@ -60,6 +60,7 @@ const MUST_COME_UP: &[&str] = &[
     "event gate.withdrawn",
     "event session.suspended",
     "event session.resumed",
+    "event provider.limited",
     "event provider.pause_ended",
     "event memory.sampled",
     "event publish.finished",

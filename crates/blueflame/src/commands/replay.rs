@@ -54,7 +54,10 @@ pub fn run(arguments: &Replay, common: &Common) -> Result<(), Failure> {
         eprintln!("decisions record {seq}, `{kind}`, is not what this version decides there");
     }
     let count = differing.len();
-    let message = format!("{count} recorded decision{} differ", if count == 1 { "" } else { "s" });
+    let message = match count {
+        1 => "1 recorded decision differs".to_owned(),
+        _ => format!("{count} recorded decisions differ"),
+    };
     Err(Failure::new(Kind::Internal, message)
         .hint("the journal was written by another version, or by hand"))
 }

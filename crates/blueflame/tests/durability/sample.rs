@@ -1,5 +1,5 @@
-//! Events to fill journals with, until the tests can use the real ones, and ways
-//! to write and read them.
+//! Small events to fill journals with, unlike any real one, and ways to write
+//! and read them.
 
 use std::path::Path;
 

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
+use blueflame::file_system::Remote;
 use blueflame::git::GitError;
 use blueflame::store::{Store, StoreError};
 use blueflame_testkit::TestEnv;
@@ -41,14 +42,30 @@ fn a_bare_repository_has_a_store_too() {
 }
 
 #[test]
+fn row_48_making_the_store_twice_changes_nothing() {
+    let env = TestEnv::new();
+    let repository = env.repository("project");
+    let id = crate::sample::session();
+    let listed = || repository.run("find", [".git/blueflame", "-printf", "%p %T@\n"]).success();
+    let make = || {
+        let store = Store::find(repository.path()).unwrap().for_writing(Remote::Refuse).unwrap();
+        store.begin(&id).unwrap()
+    };
+    let first = make();
+    let before = listed();
+    assert_eq!(make(), first);
+    assert_eq!(listed(), before);
+}
+
+#[test]
 fn outside_of_a_repository_the_directory_is_named() {
     let dir = tempfile::tempdir().unwrap();
     let refused = Store::find(dir.path()).unwrap_err();
     assert!(matches!(refused, StoreError::Git(GitError::NotARepository { .. })));
-    let expected = format!("`{}` is not inside a git repository", dir.path().display());
+    let expected = format!("`{}` is not a git repository", dir.path().display());
     assert_eq!(refused.to_string(), expected);
     let gone = dir.path().join("gone");
-    assert!(matches!(Store::find(&gone), Err(StoreError::Io { .. })));
+    assert!(matches!(Store::find(&gone), Err(StoreError::Git(GitError::NotStarted { .. }))));
 }
 
 #[test]
@@ -57,5 +74,5 @@ fn without_git_that_is_what_is_said() {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.env("PATH", dir.path());
     let mut role = Role::start_as(command, "find-store", dir.path());
-    assert_eq!(role.hear().unwrap(), "`git` is not installed, or not on the PATH");
+    assert_eq!(role.hear().unwrap(), "git is not installed, or not in PATH");
 }

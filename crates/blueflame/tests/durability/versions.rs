@@ -1,40 +1,74 @@
 //! Journals that earlier versions wrote are read by this one.
 //!
-//! There is one sample for each version in `tests/journals`. The newest one is
-//! made again here, byte for byte; run the tests with `BLUEFLAME_BLESS=1` to write
-//! it. Samples of older versions are never written again.
+//! There is a directory of samples for each version in `tests/journals`. They
+//! are simulated sessions (see `examples/simulated_session.rs`) and together
+//! hold every type of event of their version. Samples are never written again.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use blueflame::journal::{ReadError, SCHEMA};
+use blueflame::history;
+use blueflame::journal::{ReadError, Reader, SCHEMA, Step};
+use blueflame_core::decide::was_decided;
+use blueflame_core::event::Event;
 
-use crate::sample::{Sample, check, journal, quick_dir};
+use crate::sample::{check, journal, quick_dir};
 
-const LAST: u64 = 13;
-
-fn sample_of(version: u32) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/journals/v{version}.jsonl"))
+fn samples_of(version: u32) -> Vec<PathBuf> {
+    let directory =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/journals/v{version}"));
+    let mut samples: Vec<PathBuf> =
+        std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()).collect();
+    samples.sort();
+    assert!(!samples.is_empty(), "version {version} has no sample");
+    samples
 }
 
 #[test]
-fn the_current_version_writes_its_sample() {
-    let dir = quick_dir();
-    let written = journal(&dir.path().join("journal.jsonl"), LAST);
-    if std::env::var_os("BLUEFLAME_BLESS").is_some() {
-        std::fs::write(sample_of(SCHEMA), &written).unwrap();
-    }
-    let [written, committed] = [written, std::fs::read(sample_of(SCHEMA)).unwrap()]
-        .map(|bytes| String::from_utf8(bytes).unwrap());
-    assert_eq!(written, committed);
-}
-
-#[test]
-fn every_version_is_read() {
+fn every_version_is_read_and_folds_to_an_ended_session() {
     for version in 1..=SCHEMA {
-        let (events, result) = check(&std::fs::read(sample_of(version)).unwrap());
-        assert_eq!(result.unwrap().header.schema, version);
-        assert_eq!(events, (2..=LAST).map(Sample::small).collect::<Vec<_>>());
+        for sample in samples_of(version) {
+            let history = history::fold(&sample, None, |_| ()).unwrap();
+            assert_eq!(history.header.schema, version);
+            assert!(history.state.ended().is_some(), "{}", sample.display());
+        }
     }
+}
+
+/// A decision that comes out differently now would surprise whoever resumes a
+/// session with a new version in the middle of it.
+#[test]
+fn the_decisions_in_the_newest_samples_are_still_taken() {
+    for sample in samples_of(SCHEMA) {
+        history::fold(&sample, None, |moment| {
+            let decided = moment.before.is_none_or(|state| was_decided(state, moment.event));
+            assert!(decided, "{}: {:?}", sample.display(), moment.record);
+        })
+        .unwrap();
+    }
+}
+
+/// Reading and writing an event again changes no byte of it, so nothing in the
+/// newest version was renamed, dropped or given another form.
+#[test]
+fn the_newest_samples_hold_every_event_in_the_form_it_has_now() {
+    let mut seen: BTreeSet<String> = BTreeSet::new();
+    for sample in samples_of(SCHEMA) {
+        let mut reader = Reader::open(&sample).unwrap();
+        while let Step::Record(record) = reader.step().unwrap() {
+            let event: Event = record.event().unwrap();
+            assert_eq!(serde_json::to_string(&event).unwrap(), record.payload());
+            seen.insert(record.kind.to_owned());
+        }
+    }
+    assert_eq!(seen, known_types(), "a new type of event needs a sample that holds it");
+}
+
+/// The types of events, as the parser lists them when it meets a strange one.
+fn known_types() -> BTreeSet<String> {
+    let error = serde_json::from_str::<Event>(r#"{"t":"no.such.event"}"#).unwrap_err().to_string();
+    let (_, list) = error.split_once("expected one of ").unwrap();
+    list.split('`').skip(1).step_by(2).map(str::to_owned).collect()
 }
 
 #[test]

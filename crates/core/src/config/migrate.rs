@@ -26,6 +26,9 @@ pub(super) struct Version {
 
 pub(super) fn version(document: &Document) -> Version {
     let mut problems = Vec::new();
+    if !document.is_mapping() {
+        return Version { number: NEWEST_SCHEMA, problems };
+    }
     let Some(value) = document.value("schema_version") else {
         problems.push(
             Problem::warning("schema_version", "is missing, so the file is read as version 1")

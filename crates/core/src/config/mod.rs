@@ -18,6 +18,7 @@ use std::time::Duration;
 use regex::Regex;
 
 pub use file::{ConfigFile, Dialect, MergeTarget, NEWEST_SCHEMA, NamingStyle, SandboxMode};
+pub(crate) use schema::titled;
 pub use schema::{key_paths, schema};
 
 use crate::ids::{ExecutorName, Role, SessionId};
@@ -27,6 +28,9 @@ use crate::path_pattern::PathPattern;
 use crate::path_rules::PathRules;
 use crate::rules::{PerRole, Rules, WaveMode};
 use crate::yaml::{Document, Limits as ReadLimits, Problem, Severity};
+
+/// The executors that need no definition.
+pub const BUILT_IN_EXECUTORS: [&str; 4] = ["claude", "codex", "opencode", "embedded"];
 
 #[derive(Clone, Debug)]
 pub struct Config {
@@ -283,13 +287,7 @@ pub fn read(bytes: &[u8]) -> Reading {
     let (config, found) = check::check(&file);
     // A value that could not be read was replaced by a placeholder; what is
     // wrong with the placeholder is not the person's problem.
-    let known = |problem: &Problem| {
-        problems.iter().any(|earlier| {
-            earlier.path == problem.path
-                || earlier.span.is_some() && earlier.span == problem.span
-                || problem.path.starts_with(&format!("{}[", earlier.path))
-        })
-    };
+    let known = |problem: &Problem| problems.iter().any(|earlier| earlier.hides(problem));
     let fresh: Vec<Problem> = found.into_iter().filter(|problem| !known(problem)).collect();
     let broken = broken || fresh.iter().any(|problem| problem.severity == Severity::Error);
     problems.extend(fresh);

@@ -193,7 +193,7 @@ fn one_problem_each() {
             "project: {tasks_file: /t.yaml}",
             "error: `project.tasks_file` must be relative to the repository, got `/t.yaml` @ /t.yaml",
         ),
-        ("models: {worker: ''}", "error: `models.worker` is not a model name, got `` @ ''"),
+        ("models: {worker: ''}", "error: `models.worker` is empty @ ''"),
         (
             "executors: {default: cloude}",
             "error: `executors.default` is not a known executor, got `cloude` @ cloude",

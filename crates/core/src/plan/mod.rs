@@ -1,9 +1,24 @@
 //! The plan: what has to be done, by tasks that can be done alone.
 
+mod check;
+mod file;
+mod order;
+mod relations;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeSet;
+
+use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
 use serde::{Deserialize, Serialize};
 
+use crate::config::{self, BUILT_IN_EXECUTORS, Config};
 use crate::ids::{ExecutorName, GroupName, TaskId};
 use crate::lock_path::LockPath;
+use crate::path_rules::PathRules;
+use crate::yaml::Problem;
 
 /// A checked plan: ids are unique, dependencies known and free of circles,
 /// and the groups can be put in an order.
@@ -36,10 +51,60 @@ pub struct TaskSpec {
     pub executor: Option<ExecutorName>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+/// How much could go wrong.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum Risk {
     Low,
     Mid,
     High,
+}
+
+/// What a plan is checked against.
+#[derive(Clone, Debug)]
+pub struct PlanContext<'c> {
+    pub paths: &'c PathRules,
+    /// Names that a task may give as its executor.
+    pub executors: Vec<&'c str>,
+    pub commit_format: Option<&'c config::CommitFormat>,
+    /// Tasks of earlier plans that have landed: a new plan may build on them,
+    /// but not use their ids again.
+    pub landed: BTreeSet<TaskId>,
+}
+
+impl<'c> PlanContext<'c> {
+    pub fn of(config: &'c Config) -> Self {
+        let custom = config.executors.custom.keys().map(ExecutorName::as_str);
+        PlanContext {
+            paths: &config.permissions.paths,
+            executors: BUILT_IN_EXECUTORS.into_iter().chain(custom).collect(),
+            commit_format: config.validation.commit_format.as_ref(),
+            landed: BTreeSet::new(),
+        }
+    }
+
+    /// For a plan in the middle of a session.
+    #[must_use]
+    pub fn after(self, landed: BTreeSet<TaskId>) -> Self {
+        PlanContext { landed, ..self }
+    }
+}
+
+impl Plan {
+    /// Reads a plan, YAML or JSON, and checks it: the plan with its warnings,
+    /// or every problem that keeps it from being worked on.
+    pub fn read(
+        bytes: &[u8],
+        context: &PlanContext<'_>,
+    ) -> Result<(Plan, Vec<Problem>), Vec<Problem>> {
+        check::read(bytes, context)
+    }
+}
+
+/// The JSON Schema that a planner's answer must follow.
+pub fn schema() -> serde_json::Value {
+    let generator = SchemaSettings::draft2020_12().into_generator();
+    config::titled(generator.into_root_schema_for::<file::PlanFile>(), "Blue Flame plan")
 }

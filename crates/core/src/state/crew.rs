@@ -160,9 +160,14 @@ impl Crew {
         Some(agent)
     }
 
-    pub(super) fn raise(&mut self, by: u64) {
-        if let Some((unit, limit)) = limited(self.session_budget) {
-            self.session_budget = unit.budget(limit.saturating_add(by));
+    /// Raises the session's budget, in its own unit.
+    pub(super) fn raise(&mut self, by: Budget) -> Result<(), String> {
+        match (limited(self.session_budget), limited(by)) {
+            (Some((unit, limit)), Some((raised, by))) if unit == raised && by > 0 => {
+                self.session_budget = unit.budget(limit.saturating_add(by));
+                Ok(())
+            }
+            _ => Err(format!("a budget of {} cannot be raised by {by}", self.session_budget)),
         }
     }
 

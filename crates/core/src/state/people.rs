@@ -198,8 +198,7 @@ impl State {
         match answer {
             BudgetAnswer::Stop => self.crew.close(),
             BudgetAnswer::Raise { by } => {
-                ensure!(*by > 0, "a raise by nothing changes nothing");
-                self.crew.raise(*by);
+                self.crew.raise(*by)?;
             }
         }
         Ok(())

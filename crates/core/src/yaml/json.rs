@@ -1,44 +1,89 @@
 //! JSON by the same door: planners answer in it.
 //!
 //! YAML takes most JSON as it is, but not its surrogate pairs. So a text that
-//! is JSON in full is walked as JSON; anything else is left to the YAML side,
-//! which has the better messages.
+//! is JSON in full is walked as JSON. A text that only looks like JSON is left
+//! to the YAML side, which has the better messages, unless it is so long that
+//! the YAML parser would read for seconds before it says anything.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use serde::de::IgnoredAny;
 
-use super::problem::Span;
+use super::problem::{Problem, Problems, Span};
+use super::syntax;
 use super::text::Limits;
 use super::tree::{Entry, Kind, Node};
 
-/// The tree of a JSON object or list, or `None` if the text is something else
-/// or more than the limits allow: then the YAML side finds the words for it.
-pub(super) fn parse(text: &str, limits: Limits) -> Option<Node> {
+/// Up to here the YAML parser finds the words for what is no JSON.
+const SHORT: usize = 1 << 20;
+
+/// The tree of a JSON object or list, or why there is none; `None` if the text
+/// is something else.
+pub(super) fn parse(
+    text: &str,
+    limits: Limits,
+    problems: &Problems,
+) -> Option<Result<Node, Box<Problem>>> {
     let start = text.find(|c: char| !c.is_ascii_whitespace())?;
     if !text[start..].starts_with(['{', '[']) {
         return None;
     }
     // Refuses nesting beyond 128 by itself, so the walk below may recurse.
-    serde_json::from_str::<IgnoredAny>(text).ok()?;
-    let mut walk = Walk { text, at: start, nodes: limits.nodes };
-    walk.value(limits.depth)
+    if let Err(error) = serde_json::from_str::<IgnoredAny>(text) {
+        return (text.len() > SHORT).then(|| Err(Box::new(not_json(text, &error))));
+    }
+    let mut walk = Walk { text, at: start, limits, nodes: 0, problems, refused: None };
+    match (walk.value(0), walk.refused) {
+        (Some(node), _) => Some(Ok(node)),
+        (None, refused) => refused.map(Err),
+    }
 }
 
-/// Walks a text that is known to be JSON.
+fn not_json(text: &str, error: &serde_json::Error) -> Problem {
+    let line: usize =
+        text.split_inclusive('\n').take(error.line().saturating_sub(1)).map(str::len).sum();
+    let mut at = (line + error.column().saturating_sub(1)).min(text.len());
+    while !text.is_char_boundary(at) {
+        at -= 1;
+    }
+    let reason = error.to_string();
+    let reason = match reason.split(" at line ").next().unwrap_or_default() {
+        early if early.starts_with("EOF") => "it ends too early",
+        reason => reason,
+    };
+    Problem::error("", format!("this is not valid JSON: {reason}"))
+        .at(Span::new(at, at + 1), "here")
+        .hint("check the brackets, quotes and commas before this place")
+}
+
+/// Walks a text that is known to be JSON. It ends early, with `None`, only
+/// when a limit is passed.
 struct Walk<'t> {
     text: &'t str,
     at: usize,
+    limits: Limits,
     nodes: usize,
+    problems: &'t Problems,
+    refused: Option<Box<Problem>>,
 }
 
 impl Walk<'_> {
     fn value(&mut self, depth: usize) -> Option<Node> {
-        self.nodes = self.nodes.checked_sub(1)?;
         let start = self.at;
+        self.nodes += 1;
+        if self.nodes > self.limits.nodes {
+            let here = Span::new(start, start);
+            self.refused = Some(Box::new(syntax::too_many(here, self.limits.nodes)));
+            return None;
+        }
         let kind = match self.peek()? {
-            b'{' => self.mapping(depth.checked_sub(1)?)?,
-            b'[' => self.sequence(depth.checked_sub(1)?)?,
+            b'{' | b'[' if depth >= self.limits.depth => {
+                let here = Span::new(start, start);
+                self.refused = Some(Box::new(syntax::too_deep(here, self.limits.depth)));
+                return None;
+            }
+            b'{' => self.mapping(depth + 1)?,
+            b'[' => self.sequence(depth + 1)?,
             b'"' => Kind::Scalar { text: self.string()?, quoted: true },
             _ => {
                 let rest = &self.text[start..];
@@ -53,18 +98,20 @@ impl Walk<'_> {
 
     fn mapping(&mut self, depth: usize) -> Option<Kind> {
         let mut entries = Vec::new();
-        let mut keys = BTreeSet::new();
+        let mut keys: BTreeMap<String, Span> = BTreeMap::new();
         self.step();
         while self.peek()? != b'}' {
             let start = self.at;
             let key = self.string()?;
             let key_span = Span::new(start, self.at);
-            if !keys.insert(key.clone()) {
-                return None;
-            }
             self.skip(b':')?;
             let value = self.value(depth)?;
-            entries.push(Entry { key, key_span, value });
+            if let Some(first) = keys.get(&key) {
+                self.problems.push(syntax::written_twice(&key, *first, key_span));
+            } else {
+                keys.insert(key.clone(), key_span);
+                entries.push(Entry { key, key_span, value });
+            }
             self.skip_comma()?;
         }
         self.at += 1;
@@ -144,17 +191,21 @@ mod tests {
         }
     }
 
+    fn tree(text: &str) -> Node {
+        parse(text, Limits::PLAN, &Problems::default()).unwrap().unwrap()
+    }
+
     #[test]
     fn what_json_can_write_is_read() {
         let text = "\n{\n\t\"a\" :\t\"x\\/y \\u00e9 \\ud83d\\ude00 \\\" \",\"b\":[1,-2.5e3,true,null,{}]}\n";
-        let node = parse(text, Limits::PLAN).unwrap();
+        let node = tree(text);
         assert_eq!(value(&node), serde_json::from_str::<serde_json::Value>(text).unwrap());
         let Kind::Mapping(entries) = &node.kind else { panic!("no mapping") };
         assert_eq!(&text[entries[1].value.span.start..entries[1].value.span.end][..3], "[1,");
     }
 
     #[test]
-    fn what_is_wrong_in_json_is_told_by_the_yaml_side() {
+    fn what_is_wrong_in_json_is_told() {
         let problems = |text: &str| -> Vec<Problem> {
             match Document::parse(text.as_bytes(), Limits::PLAN) {
                 Ok(document) => document.problems.into_sorted(),
@@ -166,6 +217,10 @@ mod tests {
             problems("{\"a\": [1, 2}")[0].message,
             "a `[` is not closed, or a `,` is missing"
         );
+        let long = format!("{{\"a\": [{}", "1,".repeat(SHORT));
+        assert_eq!(problems(&long)[0].message, "this is not valid JSON: it ends too early");
+        let many = format!("[{}1]", "1,".repeat(2_000_000));
+        assert_eq!(problems(&many)[0].message, "the file has more than 1000000 values");
         let deep = format!("{}1{}", "[".repeat(100), "]".repeat(100));
         assert_eq!(problems(&deep)[0].message, "values are nested more than 64 deep");
     }
@@ -195,7 +250,7 @@ mod tests {
                 json.to_string()
             };
             if text.starts_with(['{', '[']) {
-                prop_assert_eq!(value(&parse(&text, Limits::PLAN).unwrap()), json);
+                prop_assert_eq!(value(&tree(&text)), json);
             }
         }
     }

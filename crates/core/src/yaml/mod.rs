@@ -25,6 +25,7 @@ mod write;
 #[cfg(test)]
 mod tests;
 
+pub use path::path_below;
 pub use problem::{Problem, Problems, Severity, Span};
 pub use spanned::{DurationText, Spanned};
 pub use suggest::{closest, one_of};
@@ -48,7 +49,8 @@ impl Document {
     pub fn parse(bytes: &[u8], limits: Limits) -> Result<Self, Vec<Problem>> {
         let problems = Problems::default();
         let root = text::decode(bytes, limits).and_then(|text| {
-            json::parse(text, limits).map_or_else(|| tree::parse(text, limits, &problems), Ok)
+            json::parse(text, limits, &problems)
+                .unwrap_or_else(|| tree::parse(text, limits, &problems))
         });
         match root {
             Ok(root) => Ok(Document { root, problems }),
@@ -70,6 +72,11 @@ impl Document {
     pub fn value(&self, key: &str) -> Option<&Node> {
         let Kind::Mapping(entries) = &self.root.kind else { return None };
         entries.iter().find(|entry| entry.key == key).map(|entry| &entry.value)
+    }
+
+    /// Whether the file consists of `key: value` lines.
+    pub fn is_mapping(&self) -> bool {
+        matches!(self.root.kind, Kind::Mapping(_))
     }
 
     /// The place of a key, if the file has it: `["sandbox", "mode"]`.

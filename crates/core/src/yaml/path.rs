@@ -16,17 +16,19 @@ impl fmt::Display for Path<'_> {
         match self {
             Path::Root => Ok(()),
             Path::Item(parent, index) => write!(f, "{parent}[{index}]"),
-            Path::Key(parent, key) => {
-                let plain = !key.is_empty()
-                    && key.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '-');
-                match (plain, parent) {
-                    (true, Path::Root) => f.write_str(key),
-                    (true, _) => write!(f, "{parent}.{key}"),
-                    (false, _) => write!(f, "{parent}[{key:?}]"),
-                }
-            }
+            Path::Key(Path::Root, key) if is_plain(key) => f.write_str(key),
+            Path::Key(parent, key) => f.write_str(&path_below(&parent.to_string(), key)),
         }
     }
+}
+
+/// The path of a key below a known path.
+pub fn path_below(parent: &str, key: &str) -> String {
+    if is_plain(key) { format!("{parent}.{key}") } else { format!("{parent}[{key:?}]") }
+}
+
+fn is_plain(key: &str) -> bool {
+    !key.is_empty() && key.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '-')
 }
 
 #[cfg(test)]

@@ -80,6 +80,18 @@ impl Problem {
         }
     }
 
+    /// Whether a later problem is only about the placeholder that was put in
+    /// the place of what this one is about.
+    pub fn hides(&self, later: &Problem) -> bool {
+        let same_place = self.span.is_some() && self.span == later.span;
+        let same_path = !self.path.is_empty()
+            && later
+                .path
+                .strip_prefix(&self.path)
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with('['));
+        same_place || same_path
+    }
+
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());

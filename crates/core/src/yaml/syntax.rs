@@ -19,11 +19,13 @@ pub(super) fn explain(text: &str, at: usize, complaint: &str) -> Box<Problem> {
         ("a `[` is not closed, or a `,` is missing".into(), "write lists as `[a, b, c]`")
     } else if has("',' or '}'") {
         ("a `{` is not closed, or a `,` is missing".into(), "write mappings as `{a: 1, b: 2}`")
+    } else if has("expected node content") {
+        ("a value is missing here".into(), "check the brackets and commas before this place")
     } else if has("misplaced bracket") {
         ("this bracket closes nothing".into(), "remove it, or put the value in quotes")
     } else if has("tabs disallowed") {
         ("a tab is used to indent this line".into(), "indent with spaces")
-    } else if has("quoted scalar, found unexpected end") {
+    } else if has("quoted scalar, found unexpected end") || has("indentation in quoted scalar") {
         ("this quote is never closed".into(), "add the closing quote")
     } else if has("unknown escape") {
         (
@@ -78,6 +80,18 @@ pub(super) fn too_deep(span: Span, depth: usize) -> Problem {
         .at(Span::new(span.start, span.start + 1), "one too many")
 }
 
+pub(super) fn too_many(span: Span, most: usize) -> Problem {
+    Problem::error("", format!("the file has more than {most} values"))
+        .at(Span::new(span.start, span.start + 1), "reading stopped here")
+}
+
+pub(super) fn written_twice(key: &str, first: Span, second: Span) -> Problem {
+    Problem::error("", format!("the key `{key}` is written twice"))
+        .at(second, "second time")
+        .also(Some(first), "first time")
+        .hint("keep one of them")
+}
+
 /// The character at a place, or the last one if the text ends there.
 fn first_character(text: &str, at: usize) -> Span {
     let at = at.min(text.len());
@@ -108,6 +122,7 @@ mod tests {
         for (text, message, at) in [
             ("é: [1, 2\nb: 3\n", "a `[` or `{` above this is not closed", ":"),
             ("é: \"x\n", "this quote is never closed", "\""),
+            ("é:\n  b: \"x\n  c: 1\n", "this quote is never closed", "\""),
             ("é: b: c\n", "a `:` cannot stand here", ":"),
             ("é:\n\t- b\n", "a tab is used to indent this line", "-"),
             ("é: 'it's'\n", "there is something behind the closing quote", "s"),
@@ -119,6 +134,7 @@ mod tests {
                 "this text in double quotes contains a `\\` escape that YAML does not know",
                 "\"",
             ),
+            ("é: [}\n", "a value is missing here", "}"),
             ("é: [x\n", "a `[` is not closed, or a `,` is missing", "x"),
             ("é: [b]]\n", "this bracket closes nothing", "]"),
             ("é: 1\nb\n", "this line is neither `key: value` nor part of the line above", "b"),

@@ -81,7 +81,7 @@ fn each_kind_of_mistake_says_what_is_wanted() {
         ("count: 4.5", "`count` must be a whole number, got `4.5` | 4.5 | -"),
         (
             "count: 99999999999999999999",
-            "`count` is too large: the most is 4294967295, got `99999999999999999999` | 99999999999999999999 | -",
+            "`count` is too large, got `99999999999999999999` | 99999999999999999999 | -",
         ),
         (
             "count: '4'",
@@ -90,7 +90,7 @@ fn each_kind_of_mistake_says_what_is_wanted() {
         ("count: 1_000", "`count` must be a whole number, got `1_000` | 1_000 | write 1000"),
         ("count: two", "`count` must be a whole number, got `two` | two | -"),
         ("count:", "`count` has no value | count | remove the key to keep the default"),
-        ("small: -200", "`small` is too small: the least is -128, got `-200` | -200 | -"),
+        ("small: -200", "`small` is too small, got `-200` | -200 | -"),
         ("ratio: $5", "`ratio` must be a number, got `$5` | $5 | write 5"),
         ("name: 42", "`name` must be a text, got the number `42` | 42 | put it in quotes: \"42\""),
         ("name: true", "`name` must be a text, got `true` | true | put it in quotes: \"true\""),
@@ -128,7 +128,7 @@ fn each_kind_of_mistake_says_what_is_wanted() {
             "zebra: 1",
             "`zebra` is not a known key | zebra | known here: flag, count, small, ratio, name, wait, maybe, list, shape, inner, map",
         ),
-        ("map: {a: 300}", "`map.a` is too large: the most is 255, got `300` | 300 | -"),
+        ("map: {a: 300}", "`map.a` is too large, got `300` | 300 | -"),
     ] {
         assert_eq!(read(text).1, [problem], "{text}");
     }

@@ -179,11 +179,7 @@ impl Builder<'_> {
     fn place(&mut self, mut node: Node) -> Result<(), Box<Problem>> {
         self.nodes += 1;
         if self.nodes > self.limits.nodes {
-            let most = self.limits.nodes;
-            return Err(Box::new(
-                Problem::error("", format!("the file has more than {most} values"))
-                    .at(node.span, "reading stopped here"),
-            ));
+            return Err(Box::new(syntax::too_many(node.span, self.limits.nodes)));
         }
         match self.open.last_mut() {
             None => self.root = Some(node),
@@ -228,12 +224,7 @@ fn key(node: Node, keys: &mut BTreeMap<String, Span>, problems: &Problems) -> Ne
         return Next::Dropped;
     }
     if let Some(first) = keys.get(&text) {
-        problems.push(
-            Problem::error("", format!("the key `{text}` is written twice"))
-                .at(span, "second time")
-                .also(Some(*first), "first time")
-                .hint("keep one of them"),
-        );
+        problems.push(syntax::written_twice(&text, *first, span));
         return Next::Dropped;
     }
     keys.insert(text.clone(), span);

@@ -39,7 +39,9 @@ impl<'p> Reader<'p> {
                 .at(self.node.span, format!("{wanted} is needed"))
                 .hint(hint)
         } else {
-            let mut problem = self.problem(format!("must be {wanted}, got {}", found(self.node)));
+            let subject = if matches!(self.path, Path::Root) { "the file " } else { "" };
+            let message = format!("{subject}must be {wanted}, got {}", found(self.node));
+            let mut problem = self.problem(message);
             problem.hint = hint;
             problem
         };
@@ -91,11 +93,11 @@ impl<'p> Reader<'p> {
                 self.problems.push(self.problem(format!("cannot be negative, got `{text}`")));
             }
             _ if text.starts_with('-') => {
-                let message = format!("is too small: the least is {least}, got `{}`", short(text));
+                let message = format!("is too small, got `{}`", short(text));
                 self.problems.push(self.problem(message));
             }
             _ => {
-                let message = format!("is too large: the most is {most}, got `{}`", short(text));
+                let message = format!("is too large, got `{}`", short(text));
                 self.problems.push(self.problem(message));
             }
         }

@@ -14,7 +14,7 @@ fn with_budget(budget: Budget) -> Rules {
     Rules { session_budget: budget, ..rules() }
 }
 
-fn raise(by: u64) -> Answer {
+fn raise(by: Budget) -> Answer {
     Answer::Budget(BudgetAnswer::Raise { by })
 }
 
@@ -38,9 +38,14 @@ fn row_27_at_the_end_of_the_budget_the_session_pauses_and_a_raise_goes_on() {
     let mut story = spent_up(with_budget(usd(16)));
     assert_eq!(story.wants_more("b"), ["ask budget"]);
     assert_eq!(story.has_spent("b", 1), NOTHING, "everything waits for the answer");
-    let nothing = Event::GateAnswered { gate: story.gate(), answer: raise(0) };
-    assert_eq!(story.refuses(&nothing), "a raise by nothing changes nothing");
-    assert_eq!(story.answers(raise(32)), ["grant develop b#1 up to 4"]);
+    for (by, why) in [
+        (usd(0), "a budget of $0.000016 cannot be raised by $0.00"),
+        (Budget::Tokens(9), "a budget of $0.000016 cannot be raised by 9 tokens"),
+    ] {
+        let useless = Event::GateAnswered { gate: story.gate(), answer: raise(by) };
+        assert_eq!(story.refuses(&useless), why);
+    }
+    assert_eq!(story.answers(raise(usd(32))), ["grant develop b#1 up to 4"]);
     assert_eq!(story.state.crew.session_budget(), usd(48));
     assert_eq!(story.finishes("b"), ["inspect b", "validation", "accept a", "accept b"]);
 }
@@ -105,7 +110,7 @@ fn row_27_a_planner_without_money_is_asked_about_too() {
 fn row_49_a_token_budget_counts_tokens() {
     let mut story = spent_up(with_budget(Budget::Tokens(16)));
     assert_eq!(story.wants_more("b"), ["ask budget"]);
-    assert_eq!(story.answers(raise(16)), ["grant develop b#1 up to 3 tokens"]);
+    assert_eq!(story.answers(raise(Budget::Tokens(16))), ["grant develop b#1 up to 3 tokens"]);
     assert_eq!(story.state.crew.session_budget(), Budget::Tokens(32));
 }
 

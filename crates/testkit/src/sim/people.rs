@@ -7,6 +7,7 @@ use blueflame_core::gate::{
     ValidatorAnswer,
 };
 use blueflame_core::ids::TaskId;
+use blueflame_core::money::{Budget, Usd};
 use blueflame_core::state::State;
 use blueflame_core::state::task::Step;
 
@@ -43,7 +44,12 @@ pub fn answer(
             Answer::Changeset(ChangesetAnswer::Reject { reason: "not like this".into() })
         }
         Gate::Budget if rng.percent(60) => {
-            Answer::Budget(BudgetAnswer::Raise { by: rng.between(1, 20 * DEAREST_REQUEST) })
+            let amount = rng.between(1, 20 * DEAREST_REQUEST);
+            let by = match state.rules.session_budget {
+                Budget::Tokens(_) => Budget::Tokens(amount),
+                Budget::Usd(_) | Budget::Unlimited => Budget::Usd(Usd::from_micros(amount)),
+            };
+            Answer::Budget(BudgetAnswer::Raise { by })
         }
         Gate::Budget => Answer::Budget(BudgetAnswer::Stop),
         Gate::Session => Answer::Session(about_session(no, state, rng)),

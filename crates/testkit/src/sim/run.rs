@@ -115,6 +115,7 @@ enum Own {
     Answer(Gate),
     PauseOver,
     Memory,
+    ProviderLimit,
     CtrlC,
 }
 
@@ -274,6 +275,9 @@ impl Session {
         if self.rng.percent(self.temper.memory_changes) {
             self.later_own(400_000, Own::Memory);
         }
+        if self.rng.percent(self.temper.provider_limits) {
+            self.later_own(600_000, Own::ProviderLimit);
+        }
         if self.rng.percent(self.temper.person_stops) {
             self.later_own(900_000, Own::CtrlC);
         }
@@ -431,6 +435,11 @@ impl Session {
                     self.later_own(200_000, Own::Memory);
                 }
                 self.record(Event::MemorySampled { free_mb })
+            }
+            // A gateway saw the provider ask for a pause; its agent goes on.
+            Own::ProviderLimit => {
+                let until = timestamp(self.now_ms + self.rng.between(1_000, 60_000));
+                self.record(Event::ProviderLimited { until })
             }
             Own::CtrlC => self.record(Event::StopRequested),
         }

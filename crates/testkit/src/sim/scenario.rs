@@ -35,6 +35,7 @@ pub struct Temper {
     pub conflict: u64,
     pub base_moves: u64,
     pub person_says_no: u64,
+    pub provider_limits: u64,
     pub person_stops: u64,
     pub memory_changes: u64,
 }
@@ -48,6 +49,7 @@ impl Temper {
             conflict: rng.below(40),
             base_moves: if rng.percent(10) { 95 } else { rng.below(30) },
             person_says_no: if rng.percent(15) { 95 } else { rng.below(50) },
+            provider_limits: rng.below(15),
             person_stops: rng.below(3),
             memory_changes: rng.below(20),
         }

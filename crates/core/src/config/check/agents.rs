@@ -2,14 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use super::super::{CustomExecutor, Executors, Gateway, Sandbox, SandboxMode, Upstream, file};
+use super::super::{
+    BUILT_IN_EXECUTORS, CustomExecutor, Executors, Gateway, Sandbox, SandboxMode, Upstream, file,
+};
 use super::values::Check;
 use crate::ids::{ExecutorName, SessionId};
 use crate::rules::PerRole;
-use crate::yaml::{Spanned, closest, one_of};
-
-/// The executors that need no definition.
-const BUILT_IN: [&str; 4] = ["claude", "codex", "opencode", "embedded"];
+use crate::yaml::{Spanned, closest, one_of, path_below};
 
 /// Where people keep credentials, below the home directory.
 const SECRETS: [&str; 16] = [
@@ -38,7 +37,11 @@ pub(super) fn models(check: Check<'_>, file: &file::Models) -> PerRole<String> {
             || name.starts_with('-')
             || name.chars().any(|c| c.is_whitespace() || c.is_control());
         if bad {
-            let message = format!("is not a model name, got `{}`", name.value);
+            let message = if name.is_empty() {
+                "is empty".to_owned()
+            } else {
+                format!("is not a model name, got `{}`", name.value)
+            };
             check.error(&path, name, message, "write an alias such as `sonnet`, or a full name");
         }
         name.value.clone()
@@ -53,8 +56,9 @@ pub(super) fn models(check: Check<'_>, file: &file::Models) -> PerRole<String> {
 
 pub(super) fn executors(check: Check<'_>, file: &file::Executors) -> Option<Executors> {
     let custom = custom(check, file);
-    let known: Vec<&str> =
-        BUILT_IN.into_iter().chain(file.custom.keys().map(String::as_str)).collect();
+    let own = file.custom.keys().map(String::as_str);
+    let own = own.filter(|name| !BUILT_IN_EXECUTORS.contains(name));
+    let known: Vec<&str> = BUILT_IN_EXECUTORS.into_iter().chain(own).collect();
     let named = |path: &str, name: &Spanned<String>| {
         if !known.contains(&name.as_str()) {
             let hint = match closest(name, known.iter().copied()) {
@@ -107,13 +111,13 @@ fn custom(
     let mut all = BTreeMap::new();
     let mut good = true;
     for (name, executor) in &file.custom {
-        let path = format!("executors.custom.{name}");
+        let path = path_below("executors.custom", name);
         match ExecutorName::new(name.clone()) {
             Err(bad) => {
                 check.error(&path, executor, format!("is not a good name: {}", bad.rule), "");
                 good = false;
             }
-            Ok(_) if BUILT_IN.contains(&name.as_str()) => {
+            Ok(_) if BUILT_IN_EXECUTORS.contains(&name.as_str()) => {
                 let hint = "choose another name";
                 check.error(&path, executor, "is the name of a built-in executor", hint);
                 good = false;
@@ -219,8 +223,7 @@ pub(super) fn sandbox(check: Check<'_>, file: &file::Sandbox) -> Sandbox {
             "sandbox.allow_network",
             &file.allow_network,
             "must be false: agents never have network access",
-            "agents reach their model through the gateway; commands that need the network \
-             belong in worktree.prepare",
+            "agents reach their model through the gateway and need nothing else; remove the line",
         );
     }
     if file.mode.value == SandboxMode::Off {

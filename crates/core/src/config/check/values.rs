@@ -111,6 +111,7 @@ impl Check<'_> {
             Err(bad) => {
                 let hint = match &bad {
                     BadPattern::Empty => "remove the line".to_owned(),
+                    BadPattern::EmptyPart => "put one `/` between names".to_owned(),
                     BadPattern::TrailingSlash => format!("write `{}**`", text.value),
                     BadPattern::MixedStars => "write `dir/**` or `**/*.rs`".to_owned(),
                     BadPattern::SlashInClass | BadPattern::TooManyBraces => {

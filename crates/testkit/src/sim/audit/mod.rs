@@ -368,7 +368,7 @@ impl Auditor {
             },
             (_, Answer::Budget(answer)) => match answer {
                 BudgetAnswer::Stop => self.purse.close(),
-                BudgetAnswer::Raise { by } => self.purse.raise(*by),
+                BudgetAnswer::Raise { by } => self.purse.raise(*by)?,
             },
             (_, Answer::Session(answer)) => match answer {
                 SessionAnswer::Continue { retry } => {

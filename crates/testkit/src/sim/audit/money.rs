@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use blueflame_core::ids::AgentId;
-use blueflame_core::money::{Budget, Spend};
+use blueflame_core::money::{Budget, Spend, Usd};
 use blueflame_core::rules::Rules;
 
 use super::{Finding, must};
@@ -130,14 +130,15 @@ impl Purse {
         Ok(())
     }
 
-    pub fn raise(&mut self, by: u64) {
-        self.limit = match self.limit {
-            Budget::Unlimited => Budget::Unlimited,
-            Budget::Usd(usd) => {
-                Budget::Usd(blueflame_core::money::Usd::from_micros(usd.micros() + by))
+    pub fn raise(&mut self, by: Budget) -> Result<(), Finding> {
+        self.limit = match (self.limit, by) {
+            (Budget::Usd(usd), Budget::Usd(by)) => {
+                Budget::Usd(Usd::from_micros(usd.micros() + by.micros()))
             }
-            Budget::Tokens(tokens) => Budget::Tokens(tokens + by),
+            (Budget::Tokens(tokens), Budget::Tokens(by)) => Budget::Tokens(tokens + by),
+            (limit, by) => return Err(format!("{limit} was raised by {by}")),
         };
+        Ok(())
     }
 
     pub fn close(&mut self) {

@@ -182,6 +182,10 @@ impl Tasks {
         let entry = self.entry(task)?;
         // What it was built on may have been sent back meanwhile.
         entry.passed = pass && entry.sound;
+        if !pass {
+            // Whatever a person says of it, nothing is built on it as it is.
+            self.spoil_dependents(task);
+        }
         Ok(())
     }
 

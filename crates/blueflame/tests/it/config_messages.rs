@@ -1,0 +1,163 @@
+//! What `blueflame config` says about good and broken files.
+
+use std::path::{Path, PathBuf};
+
+use blueflame_testkit::TestEnv;
+
+/// A directory of its own, with nothing of the surroundings.
+struct Place {
+    env: TestEnv,
+}
+
+impl Place {
+    fn without_repository() -> Self {
+        let place = Place { env: TestEnv::new() };
+        std::fs::create_dir(place.path()).unwrap();
+        place
+    }
+
+    fn new() -> Self {
+        let place = Self::without_repository();
+        place.env.repository("project").commit("first");
+        place
+    }
+
+    fn with_config(text: &[u8]) -> Self {
+        let place = Self::new();
+        std::fs::write(place.path().join("blueflame.yaml"), text).unwrap();
+        place
+    }
+
+    fn path(&self) -> PathBuf {
+        self.env.path("project")
+    }
+
+    /// All that a command shows, with its exit code.
+    fn run(&self, arguments: &[&str]) -> String {
+        self.run_in(&self.path(), arguments)
+    }
+
+    fn run_in(&self, directory: &Path, arguments: &[&str]) -> String {
+        let mut command = self.env.command(env!("CARGO_BIN_EXE_blueflame"));
+        command.args(arguments).current_dir(directory);
+        let ran = self.env.run(command);
+        let stable = |text: &str| text.replace("$ROOT/project", "[REPO]");
+        let (out, err) = (stable(&ran.stdout), stable(&ran.stderr));
+        let out = if out.is_empty() { out } else { format!("--- stdout\n{out}") };
+        format!("{out}{err}--- exit code {}\n", ran.code().unwrap_or(-1))
+    }
+}
+
+/// The files of a directory beside the tests, sorted by name.
+pub fn samples(directory: &str) -> Vec<(String, PathBuf)> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(directory);
+    let mut files: Vec<(String, PathBuf)> = std::fs::read_dir(root)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .map(|path| (path.file_stem().unwrap().to_str().unwrap().to_owned(), path))
+        .collect();
+    files.sort();
+    files
+}
+
+#[test]
+fn broken_files_are_explained() {
+    let samples = samples("configs");
+    assert!(samples.len() >= 24, "only {} samples", samples.len());
+    for (name, path) in samples {
+        let text = std::fs::read(path).unwrap();
+        let shown = Place::with_config(&text).run(&["config", "check"]);
+        insta::assert_snapshot!(format!("config_{name}"), shown);
+        for jargon in ["u32", "u64", "f64", "i64", "invalid type", "variant", "serde", "struct"] {
+            assert!(!shown.contains(jargon), "{name} says `{jargon}`:\n{shown}");
+        }
+    }
+}
+
+#[test]
+fn bytes_that_are_no_text_are_explained() {
+    let place = Place::with_config(b"schema_version: 2\nproject:\n  name: caf\xe9\n");
+    insta::assert_snapshot!(place.run(&["config", "check"]), @r"
+      x the file is not UTF-8 text: line 3, column 12
+       ,-[blueflame.yaml:3:12]
+     2 | project:
+     3 |   name: caf�
+       :            |
+       :            `-- this byte is not text
+       `----
+      help: save the file in UTF-8 encoding
+
+    1 problem in blueflame.yaml
+    --- exit code 2
+    ");
+}
+
+#[test]
+fn files_that_cannot_be_read_are_explained() {
+    let place = Place::new();
+    insta::assert_snapshot!(place.run(&["config", "check"]));
+    insta::assert_snapshot!(place.run(&["config", "check", "--config", "other.yaml"]));
+    std::fs::create_dir(place.path().join("dir")).unwrap();
+    insta::assert_snapshot!(place.run(&["--config", "dir", "config", "check"]));
+}
+
+#[test]
+fn a_huge_file_is_refused() {
+    let place = Place::with_config(&vec![b'#'; 3 << 20]);
+    insta::assert_snapshot!(place.run(&["config", "check"]));
+}
+
+#[test]
+fn a_directory_without_a_repository_is_explained() {
+    let place = Place::without_repository();
+    std::fs::write(place.path().join("blueflame.yaml"), "schema_version: 2\n").unwrap();
+    insta::assert_snapshot!(place.run(&["config", "check"]));
+    std::fs::write(place.path().join("blueflame.yaml"), "project:\n  repo: ../elsewhere\n")
+        .unwrap();
+    insta::assert_snapshot!(place.run(&["config", "check"]));
+}
+
+#[test]
+fn a_repository_without_a_commit_is_explained() {
+    let place = Place::without_repository();
+    place.env.repository("project");
+    std::fs::write(place.path().join("blueflame.yaml"), "schema_version: 2\n").unwrap();
+    insta::assert_snapshot!(place.run(&["config", "check"]));
+}
+
+#[test]
+fn a_good_file_is_called_good_from_any_directory() {
+    let place = Place::with_config(b"schema_version: 2\n");
+    insta::assert_snapshot!(place.run(&["config", "check"]));
+    let below = place.path().join("src");
+    std::fs::create_dir(&below).unwrap();
+    assert!(place.run_in(&below, &["config", "check"]).ends_with("--- exit code 0\n"));
+}
+
+#[test]
+fn an_older_file_is_explained() {
+    let place = Place::with_config(b"schema_version: 1\nproject:\n  name: old\n");
+    insta::assert_snapshot!(place.run(&["config", "check"]));
+}
+
+#[test]
+fn what_show_prints_passes_check_and_shows_the_same() {
+    let place = Place::with_config(b"schema_version: 1\nlimits:\n  max_session_tokens: 1000\n");
+    let shown = place.run(&["config", "show"]);
+    let yaml = shown.strip_prefix("--- stdout\n").unwrap();
+    let yaml = yaml.strip_suffix("--- exit code 0\n").unwrap();
+    assert!(yaml.starts_with("schema_version: 2\n"), "{yaml}");
+    let again = Place::with_config(yaml.as_bytes());
+    assert!(again.run(&["config", "check"]).starts_with("blueflame.yaml is good"));
+    assert_eq!(again.run(&["config", "show"]), shown);
+}
+
+#[test]
+fn the_schema_is_json_on_standard_output() {
+    let shown = Place::without_repository().run(&["config", "schema"]);
+    let json = shown.strip_prefix("--- stdout\n").unwrap();
+    let json = json.strip_suffix("--- exit code 0\n").unwrap();
+    let schema: serde_json::Value = serde_json::from_str(json).unwrap();
+    assert!(json.starts_with("{\n  \"$schema\": "), "{json}");
+    assert_eq!(schema["additionalProperties"], false);
+}

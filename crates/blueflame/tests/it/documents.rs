@@ -1,0 +1,113 @@
+//! The example file and the documentation keep up with the program.
+
+use std::path::Path;
+
+use blueflame_core::config::{self, ConfigFile};
+use blueflame_core::plan::{self, Plan, PlanContext};
+
+fn document(path: &str) -> String {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    std::fs::read_to_string(root.join(path)).unwrap()
+}
+
+#[test]
+fn the_example_has_every_key_at_its_default() {
+    let text = document("blueflame.example.yaml");
+    let reading = config::read(text.as_bytes());
+    assert_eq!(reading.problems, []);
+    assert!(reading.config.is_some());
+
+    let written: serde_json::Value = serde_json::to_value(reading.file.as_ref().unwrap()).unwrap();
+    for path in config::key_paths() {
+        let pointer = format!("/{}", path.replace('*', "my-agent").replace('.', "/"));
+        assert!(written.pointer(&pointer).is_some(), "the example lacks {path}");
+        let key = path.rsplit('.').next().unwrap();
+        let line = text.lines().any(|line| line.trim_start().starts_with(&format!("{key}:")));
+        assert!(line, "the example does not write {path}");
+    }
+
+    // These are stated as differing; everything else is the default.
+    let mut file = reading.file.unwrap();
+    file.executors = config::file::Executors::default();
+    assert_eq!(file, ConfigFile::default());
+}
+
+#[test]
+fn every_key_is_documented() {
+    let text = document("docs/configuration.md");
+    for path in config::key_paths() {
+        assert!(text.contains(&format!("`{path}`")), "docs/configuration.md lacks `{path}`");
+    }
+}
+
+#[test]
+fn every_key_of_a_plan_is_documented_and_the_example_is_a_plan() {
+    let text = document("docs/plans.md");
+    let schema = plan::schema();
+    let keys = schema.pointer("/$defs/TaskFile/properties").unwrap();
+    for key in keys.as_object().unwrap().keys() {
+        assert!(text.contains(&format!("| `{key}` |")), "docs/plans.md lacks `{key}`");
+    }
+    let example = text.split("```yaml\n").nth(1).unwrap().split("```").next().unwrap();
+    let config = config::read(b"schema_version: 2\n").config.unwrap();
+    let (plan, warnings) = Plan::read(example.as_bytes(), &PlanContext::of(&config)).unwrap();
+    assert_eq!((plan.tasks.len(), warnings), (2, Vec::new()));
+}
+
+/// Files that earlier programs accepted are accepted for ever, with the same
+/// meaning; these samples are never changed.
+#[test]
+fn files_of_every_version_are_still_read() {
+    for (sample, notes) in [("config_v1.yaml", 6), ("config_v2.yaml", 0)] {
+        let text = document(&format!("crates/blueflame/tests/samples/{sample}"));
+        let reading = config::read(text.as_bytes());
+        assert_eq!(reading.problems, [], "{sample}");
+        assert_eq!(reading.notes.len(), notes, "{sample}");
+        assert_eq!(reading.file.unwrap(), ConfigFile::default(), "{sample}");
+    }
+}
+
+/// Every test that `docs/verification.md` names is there.
+#[test]
+fn the_tests_that_are_named_exist() {
+    let mut sources = String::new();
+    for file in tracked("*.rs") {
+        sources.push_str(&document(&file));
+    }
+    let text = document("docs/verification.md");
+    let is_test = |word: &&str| {
+        word.matches('_').count() >= 3
+            && word.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
+    };
+    let named: Vec<&str> = text.split('`').skip(1).step_by(2).filter(is_test).collect();
+    assert!(named.len() > 50, "only {} tests are named", named.len());
+    for name in named {
+        assert!(sources.contains(&format!("fn {name}()")), "there is no test `{name}`");
+    }
+}
+
+/// Links between the documents lead somewhere.
+#[test]
+fn links_between_documents_lead_somewhere() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    for file in tracked("*.md") {
+        let text = document(&file);
+        let links = text.split("](").skip(1).filter_map(|rest| rest.split(')').next());
+        for link in links.filter(|link| !link.contains("://") && !link.starts_with('#')) {
+            let target = link.split('#').next().unwrap();
+            let path = root.join(&file).parent().unwrap().join(target);
+            assert!(path.exists(), "{file} links to {link}");
+        }
+    }
+}
+
+/// The files of the repository with such a name.
+fn tracked(pattern: &str) -> Vec<String> {
+    let mut git = std::process::Command::new("git");
+    git.args(["ls-files", "--cached", "--others", "--exclude-standard", pattern]);
+    git.current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."));
+    let output = git.output().unwrap();
+    assert!(output.status.success());
+    let files = String::from_utf8(output.stdout).unwrap();
+    files.lines().map(str::to_owned).filter(|file| !file.is_empty()).collect()
+}

@@ -1,0 +1,188 @@
+//! `blueflame log` and `blueflame replay` on a real journal.
+
+use std::io::{BufRead as _, BufReader};
+use std::path::PathBuf;
+use std::process::Stdio;
+
+use blueflame::journal::Writer;
+use blueflame_core::event::Event;
+use blueflame_testkit::{Ran, Repository, TestEnv};
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_blueflame");
+const SESSION: &str = "ses-20260202-024000";
+
+/// A repository in which a session has been, and where its journal is.
+fn repository(env: &TestEnv) -> (Repository<'_>, PathBuf) {
+    let repository = env.repository("project");
+    repository.write("README.md", "# Project\n").commit("start");
+    let session = repository.path().join(".git/blueflame/sessions").join(SESSION);
+    std::fs::create_dir_all(&session).unwrap();
+    let journal = session.join("journal.jsonl");
+    let sample = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/journals/v1/seed-1071.jsonl");
+    std::fs::copy(sample, &journal).unwrap();
+    (repository, journal)
+}
+
+fn first_lines(ran: &Ran, count: usize) -> String {
+    ran.stdout.lines().take(count).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn log_tells_what_happened() {
+    let env = TestEnv::new();
+    let (repository, _) = repository(&env);
+    let log = repository.run(PROGRAM, ["log"]);
+    assert_eq!(log.code(), Some(0));
+    insta::assert_snapshot!(log);
+}
+
+#[test]
+fn log_picks_out_a_task_or_an_agent() {
+    let env = TestEnv::new();
+    let (repository, _) = repository(&env);
+    insta::assert_snapshot!(repository.run(PROGRAM, ["log", "--task", "task-001"]));
+    let all = repository.run(PROGRAM, ["log"]).success();
+    let worker = all.split_whitespace().find(|word| word.starts_with("worker-")).unwrap();
+    let of_worker = repository.run(PROGRAM, ["log", "--agent", worker]).success();
+    assert!(!of_worker.is_empty());
+    assert!(of_worker.lines().all(|line| line.contains(worker)), "{of_worker}");
+}
+
+#[test]
+fn log_as_json_is_one_event_a_line() {
+    let env = TestEnv::new();
+    let (repository, _) = repository(&env);
+    let log = repository.run(PROGRAM, ["log", "--json", SESSION]);
+    insta::assert_snapshot!(first_lines(&log, 4));
+    for line in log.success().lines() {
+        let record: serde_json::Value = serde_json::from_str(line).unwrap();
+        let members: Vec<&String> = record.as_object().unwrap().keys().collect();
+        assert!(members.starts_with(&[&"q".into(), &"ts".into(), &"e".into(), &"t".into()]));
+    }
+}
+
+#[test]
+fn follow_goes_on_until_the_session_ends() {
+    let env = TestEnv::new();
+    let (repository, journal) = repository(&env);
+    // Take the end back, as if the session were still running.
+    let text = std::fs::read_to_string(&journal).unwrap();
+    let running = text.trim_end().rsplit_once('\n').unwrap().0.to_owned() + "\n";
+    std::fs::write(&journal, running).unwrap();
+    let mut command = env.command(PROGRAM);
+    command.args(["log", "--follow"]).current_dir(repository.path()).stdout(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let before = text.lines().count() - 2;
+    for _ in 0..before {
+        lines.next().unwrap().unwrap();
+    }
+    let mut writer = Writer::open(&journal, |_| Ok(())).unwrap().writer;
+    let now = blueflame_testkit::sim::world::timestamp(9_000_000);
+    let end = Event::SessionEnded { end: blueflame_core::event::End::Stopped };
+    writer.append(&[(now, &Event::StopRequested)]).unwrap();
+    writer.append(&[(now, &end)]).unwrap();
+    let news: Vec<String> = lines.map(Result::unwrap).collect();
+    assert_eq!(news.len(), 2, "{news:?}");
+    assert!(news[1].ends_with("the person stopped with work left"), "{news:?}");
+    assert!(child.wait().unwrap().success());
+}
+
+#[test]
+fn replay_shows_the_state_and_proves_it() {
+    let env = TestEnv::new();
+    let (repository, _) = repository(&env);
+    insta::assert_snapshot!(repository.run(PROGRAM, ["replay"]));
+    insta::assert_snapshot!(repository.run(PROGRAM, ["replay", SESSION, "--at", "8"]));
+    let document = repository.run(PROGRAM, ["replay", "--json"]).success();
+    let state: serde_json::Value = serde_json::from_str(&document).unwrap();
+    assert_eq!(state["session"], SESSION);
+    let again = repository.run(PROGRAM, ["replay", "--json"]).success();
+    assert_eq!(document, again);
+}
+
+#[test]
+fn replay_writes_the_views_anew_and_git_does_not_see_them() {
+    let env = TestEnv::new();
+    let (repository, _) = repository(&env);
+    insta::assert_snapshot!(repository.run(PROGRAM, ["replay", "--rebuild"]));
+    let read = |name: &str| {
+        std::fs::read_to_string(repository.path().join(".blueflame").join(name)).unwrap()
+    };
+    insta::assert_snapshot!(read("tasks.yaml"));
+    insta::assert_snapshot!(read("agents.json"));
+    insta::assert_snapshot!(read("status.json"));
+    assert_eq!(repository.git(["status", "--porcelain"]), "");
+    let before = read("tasks.yaml");
+    std::fs::write(repository.path().join(".blueflame/tasks.yaml"), "scribbled over").unwrap();
+    repository.run(PROGRAM, ["replay", "--rebuild"]);
+    assert_eq!(read("tasks.yaml"), before);
+    let exclude = std::fs::read_to_string(repository.path().join(".git/info/exclude")).unwrap();
+    assert_eq!(exclude.matches("/.blueflame/").count(), 1, "{exclude}");
+}
+
+/// Seed row 5: whoever reads a view while it is written sees it whole.
+#[test]
+fn row_05_views_are_replaced_as_a_whole() {
+    let env = TestEnv::new();
+    let (repository, _) = repository(&env);
+    repository.run(PROGRAM, ["replay", "--rebuild"]);
+    let view = repository.path().join(".blueflame/tasks.yaml");
+    let whole = std::fs::read_to_string(&view).unwrap();
+    let mut command = env.command("sh");
+    let script = format!("for i in 1 2 3 4 5 6 7 8; do '{PROGRAM}' replay --rebuild; done");
+    command.args(["-c", &script]).current_dir(repository.path()).stderr(Stdio::null());
+    let mut writer = command.spawn().unwrap();
+    let mut looks = 0;
+    while writer.try_wait().unwrap().is_none() {
+        assert_eq!(std::fs::read_to_string(&view).unwrap(), whole);
+        looks += 1;
+    }
+    assert!(looks > 0);
+    let left: Vec<_> = std::fs::read_dir(repository.path().join(".blueflame"))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name())
+        .collect();
+    assert_eq!(left.len(), 3, "{left:?}");
+}
+
+#[test]
+fn a_forged_decision_is_found_out() {
+    let env = TestEnv::new();
+    let (repository, journal) = repository(&env);
+    let text = std::fs::read_to_string(&journal).unwrap();
+    let running = text.trim_end().rsplit_once('\n').unwrap().0.to_owned() + "\n";
+    std::fs::write(&journal, running).unwrap();
+    let mut writer = Writer::open(&journal, |_| Ok(())).unwrap().writer;
+    let now = blueflame_testkit::sim::world::timestamp(9_000_000);
+    // The chain is right and the event is possible, but nobody would decide it.
+    let early = Event::SessionEnded { end: blueflame_core::event::End::Complete };
+    writer.append(&[(now, &early)]).unwrap();
+    let ran = repository.run(PROGRAM, ["replay"]);
+    assert_eq!(ran.code(), Some(70), "{ran}");
+    let said: Vec<&str> = ran.stderr.lines().rev().take(3).collect();
+    insta::assert_snapshot!(said.into_iter().rev().collect::<Vec<_>>().join("\n"));
+}
+
+#[test]
+fn damage_is_reported_with_its_place() {
+    let env = TestEnv::new();
+    let (repository, journal) = repository(&env);
+    let text = std::fs::read_to_string(&journal).unwrap();
+    std::fs::write(&journal, text.replacen("approve", "aqqrove", 1)).unwrap();
+    insta::assert_snapshot!(repository.run(PROGRAM, ["replay"]));
+}
+
+#[test]
+fn what_is_not_there_is_explained() {
+    let env = TestEnv::new();
+    let (repository, _) = repository(&env);
+    insta::assert_snapshot!(repository.run(PROGRAM, ["replay", "--at", "4711"]));
+    insta::assert_snapshot!(repository.run(PROGRAM, ["log", "ses-1999"]));
+    insta::assert_snapshot!(repository.run(PROGRAM, ["log", "--task", "a/b"]));
+    let empty = env.repository("empty");
+    insta::assert_snapshot!(empty.run(PROGRAM, ["log"]));
+    let mut outside = env.command(PROGRAM);
+    outside.arg("log");
+    insta::assert_snapshot!(env.run(outside));
+}

@@ -1,0 +1,7 @@
+//! Stories told by the real program, and the words it finds.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
+
+mod config_messages;
+mod documents;
+mod history_commands;
+mod plan_messages;
