@@ -5,8 +5,8 @@ use blueflame_core::gate::{Answer, ValidationAnswer};
 use blueflame_core::outcome::{Killer, Outcome};
 use blueflame_core::rules::Rules;
 
-use crate::story::{NOTHING, Story, oid, task_id};
-use crate::words::{Details, pipelined, rules, task};
+use crate::story::{NOTHING, Story};
+use crate::words::{Details, oid, pipelined, rules, task, task_id};
 
 #[test]
 fn row_24_strict_a_task_waits_until_what_it_needs_is_inspected() {

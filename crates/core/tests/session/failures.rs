@@ -6,8 +6,8 @@ use blueflame_core::money::Spend;
 use blueflame_core::outcome::{FREE_RERUNS, Killer, Outcome};
 use blueflame_core::rules::{PerRole, Rules};
 
-use crate::story::{NOTHING, Story, oid};
-use crate::words::{Details, executor, pipelined, rules, task};
+use crate::story::{NOTHING, Story};
+use crate::words::{Details, executor, oid, pipelined, rules, task};
 
 #[test]
 fn row_20_a_worker_is_tried_again_up_to_max_retries_and_then_the_task_has_failed() {
@@ -39,7 +39,7 @@ fn row_20_a_failed_inspection_is_a_failed_attempt() {
     for expected in ["develop a#2", "end Incomplete"] {
         story.builds("a");
         let violations = vec!["writes to `src/b`".to_owned()];
-        let task = crate::story::task_id("a");
+        let task = crate::words::task_id("a");
         assert_eq!(story.fact(Event::InspectionFinished { task, violations }), [expected]);
     }
     assert_eq!(

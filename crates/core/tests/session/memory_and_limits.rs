@@ -5,8 +5,8 @@ use blueflame_core::event::Event;
 use blueflame_core::outcome::Outcome;
 use blueflame_core::rules::Rules;
 
-use crate::story::{NOTHING, Story, second};
-use crate::words::{Details, pipelined, rules, task, usd};
+use crate::story::{NOTHING, Story};
+use crate::words::{Details, pipelined, rules, second, task, usd};
 
 fn free(mb: u64) -> Event {
     Event::MemorySampled { free_mb: mb }

@@ -5,8 +5,8 @@ use blueflame_core::outcome::{Outcome, Product};
 use blueflame_core::rules::Rules;
 use blueflame_core::state::merging::Publishing;
 
-use crate::story::{NOTHING, Story, fold, oid};
-use crate::words::{Details, rules, task};
+use crate::story::{NOTHING, Story};
+use crate::words::{Details, fold, oid, rules, task};
 
 /// A story at the fold of the first changeset, with all tasks validated.
 fn merging(rules: Rules, tasks: Vec<blueflame_core::plan::TaskSpec>) -> (Story, Vec<String>) {
@@ -213,7 +213,7 @@ fn only_a_task_of_the_changeset_can_be_guilty() {
     let (mut story, _) = merging(rules(), vec![task("a"), task("b").group("h")]);
     story.folds();
     let result = blueflame_core::event::VerifyResult::Failed {
-        culprit: Some(crate::story::task_id("b")),
+        culprit: Some(crate::words::task_id("b")),
         evidence: String::new(),
     };
     let event = Event::VerifyFinished { changeset: story.changeset(), result };

@@ -7,8 +7,8 @@ use blueflame_core::money::Budget;
 use blueflame_core::outcome::{BudgetScope, Killer, Outcome};
 use blueflame_core::rules::{PerRole, Rules};
 
-use crate::story::{NOTHING, Story, cost, oid};
-use crate::words::{Details, pipelined, rules, task, usd};
+use crate::story::{NOTHING, Story};
+use crate::words::{Details, cost, oid, pipelined, rules, task, usd};
 
 fn with_budget(budget: Budget) -> Rules {
     Rules { session_budget: budget, ..rules() }

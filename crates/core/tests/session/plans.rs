@@ -8,8 +8,8 @@ use blueflame_core::plan::{Plan, TaskSpec};
 use blueflame_core::rules::{PerRole, Rules};
 use blueflame_core::state::Stage;
 
-use crate::story::{NOTHING, Story, task_id};
-use crate::words::{Details, executor, rules, task};
+use crate::story::{NOTHING, Story};
+use crate::words::{Details, executor, rules, task, task_id};
 
 fn replan(notes: &str) -> Answer {
     Answer::Plan(PlanAnswer::Replan { notes: notes.into() })

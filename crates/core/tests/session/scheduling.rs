@@ -101,7 +101,7 @@ fn files_are_free_when_the_worker_ends_and_not_before() {
     assert_eq!(story.fails("a", Outcome::TimedOut), ["develop a#2"]);
     let claim = Event::AgentClaimed {
         agent: blueflame_core::ids::AgentId::from_number(Role::Worker, 99),
-        work: blueflame_core::event::Work::Develop { task: crate::story::task_id("b"), attempt: 1 },
+        work: blueflame_core::event::Work::Develop { task: crate::words::task_id("b"), attempt: 1 },
         executor: executor("claude"),
         cap: blueflame_core::money::Budget::Unlimited,
         grant: blueflame_core::money::Budget::Unlimited,

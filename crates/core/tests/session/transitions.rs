@@ -14,8 +14,8 @@ use blueflame_core::money::{Budget, Spend};
 use blueflame_core::outcome::{Killer, Outcome, Product, Verdict};
 
 use crate::phases::{commit, stories};
-use crate::story::{Story, cost, oid, second, task_id};
-use crate::words::{self, executor, usd};
+use crate::story::Story;
+use crate::words::{self, cost, executor, oid, second, task_id, usd};
 
 /// Phase, event, and the phase after it. Retries: two at the start, none left
 /// in `built (last try)` and `working (last try)`.
