@@ -198,7 +198,7 @@ impl State {
                 self.pause(*until);
                 Ok(())
             }
-            Event::PauseEnded => self.end_pause(),
+            Event::PauseEnded => self.end_pause(at),
 
             Event::GateOpened { gate } => self.open_gate(gate),
             Event::GateAnswered { gate, answer } => self.answer_gate(at, gate, answer),

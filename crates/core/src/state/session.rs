@@ -112,8 +112,10 @@ impl State {
         self.paused_until = self.paused_until.max(Some(until));
     }
 
-    pub(super) fn end_pause(&mut self) -> Result<(), Refusal> {
-        ensure!(self.paused_until.is_some(), "nothing is paused");
+    /// A pause may have been prolonged while somebody waited for its end.
+    pub(super) fn end_pause(&mut self, at: Timestamp) -> Result<(), Refusal> {
+        let Some(until) = self.paused_until else { return Err("nothing is paused".into()) };
+        ensure!(at >= until, "the pause lasts until {until}");
         self.paused_until = None;
         Ok(())
     }

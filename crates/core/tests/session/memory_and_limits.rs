@@ -146,6 +146,9 @@ fn a_rate_limit_pauses_everyone_until_it_is_over() {
     assert_eq!(story.fact(Event::ProviderLimited { until: second(600) }), ["wait until 600"]);
     assert_eq!(story.fact(Event::ProviderLimited { until: second(400) }), ["wait until 600"]);
     assert_eq!(story.resumes(), ["wait until 600"], "a restart does not end it");
+    let early = story.refuses(&Event::PauseEnded);
+    assert!(early.starts_with("the pause lasts until"), "{early}");
+    story.idle = 600;
     assert_eq!(story.fact(Event::PauseEnded), ["develop a#2", "develop c#1"]);
     assert_eq!(story.refuses(&Event::PauseEnded), "nothing is paused");
 }
@@ -158,5 +161,6 @@ fn those_who_run_go_on_and_get_money_during_a_pause() {
     assert_eq!(story.wants_more("a"), ["grant develop a#1 up to 20"]);
     assert_eq!(story.finishes("a"), ["inspect a", "validation", "accept a"]);
     assert_eq!(story.is_accepted("a"), ["wait until 500"]);
+    story.idle = 500;
     assert_eq!(story.fact(Event::PauseEnded), ["validate a#1 up to 10"]);
 }

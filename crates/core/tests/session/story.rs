@@ -32,6 +32,8 @@ const RESTLESS: usize = 1_000;
 #[derive(Clone, Debug)]
 pub struct Story {
     pub state: State,
+    /// Seconds that passed without an event.
+    pub idle: i64,
     /// Fingerprint of the configuration file as it is now.
     pub config: String,
     journal: Vec<(Timestamp, Event)>,
@@ -68,6 +70,7 @@ impl Story {
         let state = State::begin(second(0), &first).expect("a plan without contradictions");
         let mut story = Story {
             state,
+            idle: 0,
             config: "original".into(),
             journal: vec![(second(0), first)],
             agents: 0,
@@ -304,7 +307,7 @@ impl Story {
     }
 
     pub fn now(&self) -> Timestamp {
-        second(i64::try_from(self.journal.len()).expect("a short story"))
+        second(i64::try_from(self.journal.len()).expect("a short story") + self.idle)
     }
 
     // How the story goes on.
