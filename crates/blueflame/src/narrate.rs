@@ -55,8 +55,11 @@ pub fn sentence(event: &Event) -> String {
         Event::AgentExited { agent, outcome, spend } => {
             format!("{agent} {}, {}", outcome_words(outcome), cost(spend))
         }
-        Event::AgentLost { agent, spend } => {
+        Event::AgentLost { agent, spend: Some(spend) } => {
             format!("{agent} was gone without a result, {}", cost(spend))
+        }
+        Event::AgentLost { agent, spend: None } => {
+            format!("{agent} was gone without a result; its whole share counts as spent")
         }
         Event::InspectionStarted { task } => format!("{task}: looking its changes over"),
         Event::InspectionFinished { task, violations } => {

@@ -18,7 +18,7 @@ fn repository(env: &TestEnv) -> (Repository<'_>, PathBuf) {
     let session = repository.path().join(".git/blueflame/sessions").join(SESSION);
     std::fs::create_dir_all(&session).unwrap();
     let journal = session.join("journal.jsonl");
-    let sample = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/journals/v1/seed-1071.jsonl");
+    let sample = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/journals/v1/seed-391.jsonl");
     std::fs::copy(sample, &journal).unwrap();
     (repository, journal)
 }

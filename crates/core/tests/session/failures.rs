@@ -65,8 +65,23 @@ fn what_is_not_a_tasks_fault_is_free_for_a_while() {
 fn what_we_did_ourselves_never_counts() {
     let mut story = Story::developing(Rules { max_retries: 0, ..rules() }, [task("a")]);
     for attempt in 2..20 {
-        let killed = Outcome::Killed { by: Killer::Us };
-        assert_eq!(story.fails("a", killed), [format!("develop a#{attempt}")]);
+        assert_eq!(story.asks_to_stop(), [format!("stop develop a#{}", attempt - 1)]);
+        assert_eq!(story.fails("a", Outcome::Killed { by: Killer::Us }), ["suspend"]);
+        assert_eq!(story.resumes(), [format!("develop a#{attempt}")]);
+    }
+}
+
+#[test]
+fn an_agent_that_claims_we_stopped_it_is_not_believed_for_ever() {
+    for claim in [
+        Outcome::Killed { by: Killer::Us },
+        Outcome::BudgetSpent { limit: blueflame_core::outcome::BudgetScope::Session },
+    ] {
+        let mut story = Story::developing(Rules { max_retries: 0, ..rules() }, [task("a")]);
+        for attempt in 2..=6 {
+            assert_eq!(story.fails("a", claim.clone()), [format!("develop a#{attempt}")]);
+        }
+        assert_eq!(story.fails("a", claim), ["end Incomplete"]);
     }
 }
 
@@ -74,7 +89,7 @@ fn what_we_did_ourselves_never_counts() {
 fn an_agent_that_vanished_is_not_to_blame() {
     let mut story = Story::developing(Rules { max_retries: 0, ..rules() }, [task("a")]);
     let agent = story.agent("a");
-    let lost = Event::AgentLost { agent, spend: Spend::default() };
+    let lost = Event::AgentLost { agent, spend: Some(Spend::default()) };
     assert_eq!(story.fact(lost.clone()), ["develop a#2"]);
     assert_eq!(story.history("a"), ["#1 Failed: killed from outside"]);
     assert!(story.refuses(&lost).ends_with("is not at work"));

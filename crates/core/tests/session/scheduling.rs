@@ -184,10 +184,10 @@ fn a_task_names_its_executor_and_the_next_one_steps_in_after_a_crash() {
 }
 
 #[test]
-fn an_executor_that_cannot_be_started_gives_way_and_costs_a_retry() {
+fn an_executor_that_cannot_be_started_gives_way_and_costs_nothing_while_there_is_another() {
     let executors =
         PerRole { worker: vec![executor("claude"), executor("codex")], ..rules().executors };
-    let mut story = Story::developing(Rules { executors, max_retries: 1, ..rules() }, [task("a")]);
+    let mut story = Story::developing(Rules { executors, max_retries: 0, ..rules() }, [task("a")]);
     let agent = story.agent("a");
     let failed = Event::AgentStartFailed { agent, reason: "no such program".into() };
     assert_eq!(story.fact(failed), ["develop a#2 with codex"]);
@@ -196,7 +196,20 @@ fn an_executor_that_cannot_be_started_gives_way_and_costs_a_retry() {
     let agent = story.agent("a");
     let running = Event::AgentStartFailed { agent: agent.clone(), reason: String::new() };
     assert_eq!(story.refuses(&running), format!("`{agent}` is running"));
+    assert_eq!(story.task("a").tally.retries, 0);
     assert_eq!(story.fails("a", Outcome::TimedOut), ["end Incomplete"]);
+}
+
+#[test]
+fn when_no_executor_can_be_started_the_task_fails() {
+    let executors =
+        PerRole { worker: vec![executor("claude"), executor("codex")], ..rules().executors };
+    let mut story = Story::developing(Rules { executors, max_retries: 0, ..rules() }, [task("a")]);
+    for expected in ["develop a#2 with codex", "end Incomplete"] {
+        let agent = story.agent("a");
+        let failed = Event::AgentStartFailed { agent, reason: "no such program".into() };
+        assert_eq!(story.fact(failed), [expected]);
+    }
 }
 
 #[test]

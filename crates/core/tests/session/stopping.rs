@@ -80,6 +80,20 @@ fn a_session_can_be_stopped_in_every_stage_and_goes_on_where_it_was() {
                     story.fact(Event::AgentExited { agent, outcome, spend: crate::words::cost(1) });
             }
         }
+        // A branch that is being moved is waited for: afterwards nothing moves.
+        let again = match stage {
+            "landing" => {
+                assert_eq!(said, NOTHING, "{stage}");
+                said = story.lands();
+                &["publish"][..]
+            }
+            "publishing" => {
+                assert_eq!(said, NOTHING, "{stage}");
+                said = story.publishes(blueflame_core::event::PublishResult::Published);
+                &["fold h.c1[b]"][..]
+            }
+            _ => again,
+        };
         assert_eq!(said, ["suspend"], "{stage}");
         assert_eq!(story.refuses(&Event::PauseEnded), "the session is suspended");
         assert_eq!(story.resumes(), again, "{stage}");

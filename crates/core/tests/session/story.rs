@@ -320,6 +320,11 @@ impl Story {
         self.journal.push((at, event));
     }
 
+    /// An event after which nothing is done yet.
+    pub fn silently(&mut self, event: Event) {
+        self.record(event);
+    }
+
     /// Does what there is to do, until there is nothing.
     fn settle(&mut self) -> Vec<String> {
         let mut done = Vec::new();

@@ -171,7 +171,7 @@ fn events(story: &Story) -> BTreeMap<&'static str, Event> {
         ("verdict-fail", verdict(false)),
         ("timed-out", exited(Outcome::TimedOut)),
         ("killed-by-us", exited(Outcome::Killed { by: Killer::Us })),
-        ("lost", Event::AgentLost { agent: agent.clone(), spend: Spend::default() }),
+        ("lost", Event::AgentLost { agent: agent.clone(), spend: Some(Spend::default()) }),
         ("inspection-started", Event::InspectionStarted { task: a() }),
         ("inspection-clean", Event::InspectionFinished { task: a(), violations: Vec::new() }),
         ("inspection-violated", Event::InspectionFinished { task: a(), violations: red() }),
