@@ -22,34 +22,26 @@ pub fn run(arguments: &Log) -> Result<(), Failure> {
     let directory = Store::find(&here()?)?.resolve(arguments.session.as_deref())?;
     let path = directory.journal();
     let mut printer = Printer { arguments, agents: Vec::new() };
-    let mut reader = Reader::open(&path)?;
-    let unreadable = |source| ReadError::Event { path: path.clone(), source };
-    loop {
-        match reader.step()? {
-            Step::Record(record) => {
-                let event = record.event().map_err(unreadable)?;
-                if printer.print(&record, &event).is_break() {
-                    return Ok(());
-                }
-            }
-            Step::StartedOver => printer.agents.clear(),
-            Step::NotYet if !arguments.follow => return Ok(()),
-            Step::NotYet => break,
-        }
-    }
-    let ended = reader.follow(INTERVAL, |step| match step {
+    let mut ended = false;
+    Reader::open(&path)?.follow(INTERVAL, |step| match step {
         Step::Record(record) => match record.event() {
-            Ok(event) => match printer.print(&record, &event) {
-                ControlFlow::Continue(()) if !matches!(event, Event::SessionEnded { .. }) => {
-                    ControlFlow::Continue(())
-                }
-                _ => ControlFlow::Break(Ok(())),
-            },
-            Err(source) => ControlFlow::Break(Err(unreadable(source))),
+            Ok(event) => {
+                ended |= matches!(event, Event::SessionEnded { .. });
+                printer.print(&record, &event).map_break(Ok)
+            }
+            Err(source) => {
+                let unreadable = ReadError::Event { path: path.clone(), source };
+                ControlFlow::Break(Err(unreadable.into()))
+            }
         },
-        Step::NotYet | Step::StartedOver => ControlFlow::Continue(()),
-    })?;
-    ended.map_err(Failure::from)
+        Step::StartedOver => {
+            printer.agents.clear();
+            ended = false;
+            ControlFlow::Continue(())
+        }
+        Step::NotYet if arguments.follow && !ended => ControlFlow::Continue(()),
+        Step::NotYet => ControlFlow::Break(Ok(())),
+    })?
 }
 
 struct Printer<'a> {

@@ -89,6 +89,16 @@ fn follow_goes_on_until_the_session_ends() {
 }
 
 #[test]
+fn follow_of_a_session_that_is_over_returns() {
+    let env = TestEnv::new();
+    let (repository, _) = repository(&env);
+    let mut command = env.command("timeout");
+    command.args(["20", PROGRAM, "log", "--follow"]).current_dir(repository.path());
+    let followed = env.run(command).success();
+    assert_eq!(followed, repository.run(PROGRAM, ["log"]).success());
+}
+
+#[test]
 fn replay_shows_the_state_and_proves_it() {
     let env = TestEnv::new();
     let (repository, _) = repository(&env);
