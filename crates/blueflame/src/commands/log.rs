@@ -27,7 +27,7 @@ pub fn run(arguments: &Log) -> Result<(), Failure> {
         Step::Record(record) => match record.event() {
             Ok(event) => {
                 ended |= matches!(event, Event::SessionEnded { .. });
-                printer.print(&record, &event).map_break(Ok)
+                printer.print(&record, &event)
             }
             Err(source) => {
                 let unreadable = ReadError::Event { path: path.clone(), source };
@@ -52,7 +52,7 @@ struct Printer<'a> {
 
 impl Printer<'_> {
     /// Prints one event if it is asked for. Stops when nobody reads any more.
-    fn print(&mut self, record: &Record<'_>, event: &Event) -> ControlFlow<()> {
+    fn print(&mut self, record: &Record<'_>, event: &Event) -> ControlFlow<Result<(), Failure>> {
         if !self.is_asked_for(event) {
             return ControlFlow::Continue(());
         }
@@ -68,10 +68,7 @@ impl Printer<'_> {
             let time = record.at.strftime("%Y-%m-%d %H:%M:%SZ");
             format!("{:>5}  {time}  {}", record.seq, narrate::sentence(event))
         };
-        match stdout::try_write(&format!("{line}\n")) {
-            Ok(()) => ControlFlow::Continue(()),
-            Err(_) => ControlFlow::Break(()),
-        }
+        stdout::write_on(&format!("{line}\n"))
     }
 
     fn is_asked_for(&mut self, event: &Event) -> bool {

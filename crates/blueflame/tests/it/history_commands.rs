@@ -99,6 +99,24 @@ fn follow_of_a_session_that_is_over_returns() {
 }
 
 #[test]
+fn output_that_cannot_be_written_is_a_failure_and_a_reader_that_left_is_none() {
+    let env = TestEnv::new();
+    let (repository, _) = repository(&env);
+    for arguments in ["log", "replay --json"] {
+        let shell = |script: String| {
+            let mut command = env.command("bash");
+            command.args(["-c", &script]).current_dir(repository.path());
+            env.run(command)
+        };
+        let full = shell(format!("'{PROGRAM}' {arguments} > /dev/full"));
+        assert_eq!(full.code(), Some(70), "{full}");
+        assert!(full.stderr.contains("standard output cannot be written"), "{full}");
+        let left = shell(format!("'{PROGRAM}' {arguments} | true; exit ${{PIPESTATUS[0]}}"));
+        assert_eq!(left.code(), Some(0), "{left}");
+    }
+}
+
+#[test]
 fn replay_shows_the_state_and_proves_it() {
     let env = TestEnv::new();
     let (repository, _) = repository(&env);
