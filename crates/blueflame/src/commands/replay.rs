@@ -67,7 +67,7 @@ fn rebuild(common: &Common, state: &State) -> Result<Vec<PathBuf>, Failure> {
     let work_tree = git.top_level().map_err(StoreError::from)?;
     let git_dir = git.common_dir().map_err(StoreError::from)?;
     let tasks_file = tasks_file(common, &work_tree)?;
-    Ok(Projections::new(&work_tree, &git_dir, Path::new(&tasks_file)).write(state)?)
+    Ok(Projections::new(&work_tree, &git_dir, &tasks_file).write(state)?)
 }
 
 /// The configured place of the task file; the usual one without a
@@ -78,5 +78,5 @@ fn tasks_file(common: &Common, work_tree: &Path) -> Result<String, Failure> {
         return Ok(ConfigFile::default().project.tasks_file.value);
     }
     let loaded = config_file::load(common.config.as_deref())?;
-    Ok(loaded.file.project.tasks_file.value)
+    Ok(loaded.config.project.tasks_file.to_string())
 }

@@ -149,6 +149,36 @@ fn replay_writes_the_views_anew_and_git_does_not_see_them() {
     assert_eq!(exclude.matches("/.blueflame/").count(), 1, "{exclude}");
 }
 
+#[test]
+fn a_task_file_elsewhere_is_ignored_by_git_and_never_replaces_what_is_not_ours() {
+    let env = TestEnv::new();
+    let (repository, _) = repository(&env);
+    repository
+        .write("blueflame.yaml", "project: {tasks_file: ./docs/NOTES.md}\n")
+        .write("docs/NOTES.md", "my notes\n")
+        .commit("notes");
+    let exclude = repository.path().join(".git/info/exclude");
+    let before = std::fs::read_to_string(&exclude).unwrap_or_default();
+    let refused = repository.run(PROGRAM, ["replay", "--rebuild"]);
+    let said: Vec<&str> = refused.stderr.lines().rev().take(2).collect();
+    insta::assert_snapshot!(said.into_iter().rev().collect::<Vec<_>>().join("\n"), @"
+    error: `$ROOT/project/docs/NOTES.md` is not a task list of Blue Flame, and is left alone
+    hint: give `project.tasks_file` a name of its own, or move the file away
+    ");
+    assert_eq!(refused.code(), Some(2));
+    assert_eq!(repository.git(["status", "--porcelain"]), "");
+    assert!(!repository.path().join(".blueflame").exists());
+    assert_eq!(std::fs::read_to_string(&exclude).unwrap_or_default(), before);
+
+    repository.write("blueflame.yaml", "project: {tasks_file: ./docs/tasks.yaml}\n").commit("own");
+    for _ in 0..2 {
+        repository.run(PROGRAM, ["replay", "--rebuild"]).success();
+        assert_eq!(repository.git(["status", "--porcelain"]), "");
+    }
+    let exclude = std::fs::read_to_string(&exclude).unwrap();
+    assert!(exclude.ends_with("/.blueflame/\n/docs/tasks.yaml\n"), "{exclude}");
+}
+
 /// Seed row 5: whoever reads a view while it is written sees it whole.
 #[test]
 fn row_05_views_are_replaced_as_a_whole() {
