@@ -1,11 +1,12 @@
 //! `blueflame log` and `blueflame replay` on a real journal.
 
 use std::io::{BufRead as _, BufReader};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-use blueflame::journal::Writer;
+use blueflame::journal::{Header, Writer};
 use blueflame_core::event::Event;
+use blueflame_core::ids::SessionId;
 use blueflame_testkit::{Ran, Repository, TestEnv};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_blueflame");
@@ -46,6 +47,42 @@ fn log_picks_out_a_task_or_an_agent() {
     let of_worker = repository.run(PROGRAM, ["log", "--agent", worker]).success();
     assert!(!of_worker.is_empty());
     assert!(of_worker.lines().all(|line| line.contains(worker)), "{of_worker}");
+}
+
+/// Tells the story of a journal anew, with some of its words replaced.
+fn retell(journal: &Path, words: &[&str], by: &str) {
+    let by = serde_json::to_string(by).unwrap();
+    let mut told = std::fs::read_to_string(journal).unwrap();
+    for word in words {
+        assert!(told.contains(word), "{word}");
+        told = told.replace(word, by.trim_matches('"'));
+    }
+    std::fs::remove_file(journal).unwrap();
+    let header = Header::new(SessionId::new(SESSION).unwrap());
+    let now = blueflame_testkit::sim::world::timestamp(0);
+    let mut writer = Writer::create(journal, &header, now).unwrap();
+    for line in told.lines().skip(1) {
+        let event: Event = serde_json::from_str(line).unwrap();
+        writer.append(&[(now, &event)]).unwrap();
+    }
+}
+
+#[test]
+fn what_agents_say_stays_on_its_line() {
+    let env = TestEnv::new();
+    let (repository, journal) = repository(&env);
+    let lines = repository.run(PROGRAM, ["log"]).success().lines().count();
+    let page = repository.run(PROGRAM, ["replay"]).stderr.lines().count();
+    let words = ["whatever seed 1071 asks for", "simulated task-001", "test api::limits failed"];
+    retell(&journal, &words, "boom\x1b[2J\x1b]0;x\x07\n  999  2026-01-01 forged");
+    let log = repository.run(PROGRAM, ["log"]);
+    let replay = repository.run(PROGRAM, ["replay"]);
+    for shown in [&log.stdout, &replay.stderr] {
+        assert!(shown.contains("boom\\u{1b}[2J\\u{1b}]0;x\\u{7}"), "{shown}");
+        assert!(!shown.contains(|c: char| c.is_control() && c != '\n'), "{shown:?}");
+    }
+    assert_eq!(log.stdout.lines().count(), lines, "{log}");
+    assert_eq!(replay.stderr.lines().count(), page, "{replay}");
 }
 
 #[test]
