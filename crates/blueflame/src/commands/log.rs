@@ -6,8 +6,8 @@ use std::time::Duration;
 use blueflame_core::event::Event;
 use blueflame_core::ids::{AgentId, TaskId};
 
-use super::here;
-use crate::cli::Log;
+use super::{named_config, place};
+use crate::cli::{Common, Log};
 use crate::failure::{Failure, Kind};
 use crate::journal::{ReadError, Reader, Record, Step};
 use crate::narrate;
@@ -17,9 +17,10 @@ use crate::store::Store;
 /// How often a followed journal is looked at.
 const INTERVAL: Duration = Duration::from_millis(200);
 
-pub fn run(arguments: &Log) -> Result<(), Failure> {
+pub fn run(arguments: &Log, common: &Common) -> Result<(), Failure> {
     check_names(arguments)?;
-    let directory = Store::find(&here()?)?.resolve(arguments.session.as_deref())?;
+    let place = place(named_config(common)?.as_ref())?;
+    let directory = Store::find(&place)?.resolve(arguments.session.as_deref())?;
     let path = directory.journal();
     let mut printer = Printer { arguments, agents: Vec::new() };
     let mut ended = false;

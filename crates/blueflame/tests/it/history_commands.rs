@@ -187,6 +187,19 @@ fn replay_writes_the_views_anew_and_git_does_not_see_them() {
 }
 
 #[test]
+fn a_named_configuration_says_which_repository() {
+    let env = TestEnv::new();
+    let (repository, _) = repository(&env);
+    let log = repository.run(PROGRAM, ["log"]).success();
+    let elsewhere = env.repository("elsewhere");
+    elsewhere.write("flame.yaml", "project: {repo: ../project, tasks_file: .blueflame/t.yaml}\n");
+    assert_eq!(elsewhere.run(PROGRAM, ["log", "--config", "flame.yaml"]).success(), log);
+    elsewhere.run(PROGRAM, ["replay", "--rebuild", "--config", "flame.yaml"]).success();
+    assert!(repository.path().join(".blueflame/t.yaml").exists());
+    assert!(!elsewhere.path().join(".blueflame").exists());
+}
+
+#[test]
 fn a_task_file_elsewhere_is_ignored_by_git_and_never_replaces_what_is_not_ours() {
     let env = TestEnv::new();
     let (repository, _) = repository(&env);
