@@ -14,7 +14,7 @@ use blueflame_core::gate::{
     Answer, BudgetAnswer, ChangesetAnswer, Gate, PlanAnswer, SessionAnswer, ValidationAnswer,
     ValidatorAnswer,
 };
-use blueflame_core::ids::{AgentId, TaskId};
+use blueflame_core::ids::{AgentId, ChangesetId, TaskId};
 use blueflame_core::money::{Budget, Spend};
 use blueflame_core::outcome::{Outcome, Product};
 
@@ -189,6 +189,24 @@ pub fn task(event: &Event) -> Option<&TaskId> {
     }
 }
 
+/// The changeset an event is about, if it is about one.
+pub fn changeset(event: &Event) -> Option<&ChangesetId> {
+    match event {
+        Event::FoldStarted { changeset, .. }
+        | Event::FoldFinished { changeset, .. }
+        | Event::VerifyStarted { changeset }
+        | Event::VerifyFinished { changeset, .. }
+        | Event::ChangesetDeferred { changeset, .. }
+        | Event::LandStarted { changeset }
+        | Event::LandFinished { changeset, .. }
+        | Event::AgentClaimed { work: Work::Resolve { changeset }, .. }
+        | Event::GateOpened { gate: Gate::Changeset(changeset) }
+        | Event::GateAnswered { gate: Gate::Changeset(changeset), .. }
+        | Event::GateWithdrawn { gate: Gate::Changeset(changeset) } => Some(changeset),
+        _ => None,
+    }
+}
+
 /// The agent an event is about, if it is about one.
 pub fn agent(event: &Event) -> Option<&AgentId> {
     match event {
@@ -316,8 +334,6 @@ fn short(oid: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use blueflame_core::ids::ChangesetId;
-
     use super::*;
 
     #[test]

@@ -294,3 +294,23 @@ fn what_is_not_there_is_explained() {
     outside.arg("log");
     insta::assert_snapshot!(env.run(outside));
 }
+
+#[test]
+fn a_name_that_is_not_there_is_no_empty_list() {
+    let env = TestEnv::new();
+    let (repository, _) = repository(&env);
+    insta::assert_snapshot!(repository.run(PROGRAM, ["log", "--task", "tsk-001"]), @"
+    $ blueflame log --task tsk-001
+    exit 2
+    --- stderr
+    error: the session has no task `tsk-001`
+    hint: did you mean `task-001`?
+    ");
+    insta::assert_snapshot!(repository.run(PROGRAM, ["log", "--agent", "merger-00000000", "--json"]), @"
+    $ blueflame log --agent merger-00000000 --json
+    exit 2
+    --- stderr
+    error: the session has no agent `merger-00000000`
+    hint: it has `planner-2b3a2b29`, `validator-8f306bda`, `worker-6a618264`
+    ");
+}
