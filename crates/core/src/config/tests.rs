@@ -112,6 +112,10 @@ fn one_problem_each() {
             "error: `concurrency.development` must be at least 1, got `0` @ 0",
         ),
         ("concurrency: {planning: 2}", "error: `concurrency.planning` must be 1, got `2` @ 2"),
+        (
+            "limits: {max_session_cost_usd: 0.0000001}",
+            "error: `limits.max_session_cost_usd` is less than a millionth of a dollar, got `0.0000001` @ 0.0000001",
+        ),
         ("concurrency: {merge: 0}", "error: `concurrency.merge` must be 1, got `0` @ 0"),
         (
             "concurrency: {validation: x}",
