@@ -303,6 +303,10 @@ fn one_problem_each() {
             "error: `validation.file_naming.style` must be `snake_case`, `camelCase`, `PascalCase` or `kebab-case`, got `snakecase` @ snakecase",
         ),
         (
+            "validation: {require_tests: {enabled: true, source_patterns: []}}",
+            "warning: `validation.require_tests.source_patterns` is empty, so no change is asked for tests @ true",
+        ),
+        (
             "validation: {require_tests: {test_patterns: []}}",
             "error: `validation.require_tests.test_patterns` is empty, so no change could bring the tests that are required @ -",
         ),
