@@ -73,7 +73,7 @@ fn what_agents_say_stays_on_its_line() {
     let (repository, journal) = repository(&env);
     let lines = repository.run(PROGRAM, ["log"]).success().lines().count();
     let page = repository.run(PROGRAM, ["replay"]).stderr.lines().count();
-    let words = ["whatever seed 1071 asks for", "simulated task-001", "test api::limits failed"];
+    let words = ["whatever seed 391 asks for", "simulated task-001"];
     retell(&journal, &words, "boom\x1b[2J\x1b]0;x\x07\n  999  2026-01-01 forged");
     let log = repository.run(PROGRAM, ["log"]);
     let replay = repository.run(PROGRAM, ["replay"]);
@@ -264,7 +264,7 @@ fn a_forged_decision_is_found_out() {
     let mut writer = Writer::open(&journal, |_| Ok(())).unwrap().writer;
     let now = blueflame_testkit::sim::world::timestamp(9_000_000);
     // The chain is right and the event is possible, but nobody would decide it.
-    let early = Event::SessionEnded { end: blueflame_core::event::End::Complete };
+    let early = Event::SessionEnded { end: blueflame_core::event::End::Budget };
     writer.append(&[(now, &early)]).unwrap();
     let ran = repository.run(PROGRAM, ["replay"]);
     assert_eq!(ran.code(), Some(70), "{ran}");
@@ -311,6 +311,6 @@ fn a_name_that_is_not_there_is_no_empty_list() {
     exit 2
     --- stderr
     error: the session has no agent `merger-00000000`
-    hint: it has `planner-2b3a2b29`, `validator-8f306bda`, `worker-6a618264`
+    hint: it has `planner-af2df655`, `validator-b5eabca2`, `validator-d3cafb1d`, `worker-b470db75`
     ");
 }
