@@ -34,8 +34,8 @@ pub enum Command {
     /// Fold a session's journal again and prove its state and decisions
     ///
     /// Reads the journal from its first record, checks the chain, applies every
-    /// event, and takes every decision again. Changes nothing, and works beside
-    /// a running session.
+    /// event, and takes every decision again. It works beside a running session
+    /// and never changes the journal.
     Replay(Replay),
     /// Check or show the configuration, or print its JSON Schema
     Config {

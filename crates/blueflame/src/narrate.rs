@@ -1,7 +1,11 @@
 //! Events in words, for `log` and for the terminal.
 //!
 //! One sentence each, with the subject first; what an event is about can also
-//! be asked for, to pick out those of one task or agent.
+//! be asked for, to pick out those of one task or agent. Agents and plans have a
+//! say in these words, so what could steer a terminal or pass for a line of ours
+//! is shown as an escape.
+
+use std::borrow::Cow;
 
 use blueflame_core::event::{
     Deferral, End, Event, FoldResult, LandResult, PublishResult, VerifyResult, Work,
@@ -10,12 +14,35 @@ use blueflame_core::gate::{
     Answer, BudgetAnswer, ChangesetAnswer, Gate, PlanAnswer, SessionAnswer, ValidationAnswer,
     ValidatorAnswer,
 };
-use blueflame_core::ids::{AgentId, TaskId};
+use blueflame_core::ids::{AgentId, ChangesetId, TaskId};
 use blueflame_core::money::{Budget, Spend};
 use blueflame_core::outcome::{Outcome, Product};
 
-/// The event as a sentence, without a full stop.
+/// The event as a sentence on one line, without a full stop.
 pub fn sentence(event: &Event) -> String {
+    plain(&words(event)).into_owned()
+}
+
+/// Text of others as one line that a terminal only shows: control characters,
+/// line breaks and changes of the reading direction are written as escapes.
+pub fn plain(text: &str) -> Cow<'_, str> {
+    let steers =
+        |c: char| c.is_control() || matches!(c, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    if !text.contains(steers) {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        if steers(c) {
+            shown.extend(c.escape_default());
+        } else {
+            shown.push(c);
+        }
+    }
+    Cow::Owned(shown)
+}
+
+fn words(event: &Event) -> String {
     match event {
         Event::SessionStarted { session, goal, plan, .. } => match plan {
             Some(plan) => {
@@ -55,8 +82,11 @@ pub fn sentence(event: &Event) -> String {
         Event::AgentExited { agent, outcome, spend } => {
             format!("{agent} {}, {}", outcome_words(outcome), cost(spend))
         }
-        Event::AgentLost { agent, spend } => {
+        Event::AgentLost { agent, spend: Some(spend) } => {
             format!("{agent} was gone without a result, {}", cost(spend))
+        }
+        Event::AgentLost { agent, spend: None } => {
+            format!("{agent} was gone without a result; its whole share counts as spent")
         }
         Event::InspectionStarted { task } => format!("{task}: looking its changes over"),
         Event::InspectionFinished { task, violations } => {
@@ -158,6 +188,24 @@ pub fn task(event: &Event) -> Option<&TaskId> {
             Gate::ValidationFailed(task) | Gate::ValidatorFailed(task) => Some(task),
             Gate::Plan | Gate::Changeset(_) | Gate::Budget | Gate::Session => None,
         },
+        _ => None,
+    }
+}
+
+/// The changeset an event is about, if it is about one.
+pub fn changeset(event: &Event) -> Option<&ChangesetId> {
+    match event {
+        Event::FoldStarted { changeset, .. }
+        | Event::FoldFinished { changeset, .. }
+        | Event::VerifyStarted { changeset }
+        | Event::VerifyFinished { changeset, .. }
+        | Event::ChangesetDeferred { changeset, .. }
+        | Event::LandStarted { changeset }
+        | Event::LandFinished { changeset, .. }
+        | Event::AgentClaimed { work: Work::Resolve { changeset }, .. }
+        | Event::GateOpened { gate: Gate::Changeset(changeset) }
+        | Event::GateAnswered { gate: Gate::Changeset(changeset), .. }
+        | Event::GateWithdrawn { gate: Gate::Changeset(changeset) } => Some(changeset),
         _ => None,
     }
 }
@@ -285,4 +333,25 @@ fn tasks(count: usize) -> String {
 
 fn short(oid: &str) -> &str {
     oid.get(..10).unwrap_or(oid)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_others_say_cannot_steer_a_terminal_or_forge_a_line() {
+        let evidence =
+            "boom\x1b[2J\x1b]0;x\x07\n  999  2026-01-01 forged \u{202e}ba\u{9b}".to_owned();
+        let event = Event::VerifyFinished {
+            changeset: ChangesetId::new("ui.c1").unwrap(),
+            result: VerifyResult::Failed { culprit: None, evidence },
+        };
+        assert_eq!(
+            sentence(&event),
+            r"ui.c1: the merged tree failed: boom\u{1b}[2J\u{1b}]0;x\u{7}\n  999  2026-01-01 forged \u{202e}ba\u{9b}"
+        );
+        let good = "Größe 😀 `C:\\x` — ok";
+        assert!(matches!(plain(good), Cow::Borrowed(same) if same == good));
+    }
 }

@@ -2,10 +2,11 @@
 //!
 //! They are replaced as a whole and never read back to decide anything; the
 //! journal can make them anew at any time. Git is told to ignore them through
-//! `.git/info/exclude`, so nothing of the person's changes.
+//! `.git/info/exclude`, and a task file that is the person's own is refused, so
+//! nothing of theirs changes.
 
-use std::fs;
-use std::io;
+use std::fs::{self, File};
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use blueflame_core::projection;
@@ -18,7 +19,8 @@ use crate::failure::{Failure, Kind};
 /// The directory of the views in the work tree.
 pub const DIRECTORY: &str = ".blueflame";
 
-const IGNORED: &str = "/.blueflame/";
+/// The first line of the task file, by which we know it again as ours.
+const HEADER: &str = "# Made by Blue Flame from its journal; edits count only at the plan gate.\n";
 
 #[derive(Debug, thiserror::Error)]
 pub enum ProjectionError {
@@ -26,13 +28,22 @@ pub enum ProjectionError {
     Replace(#[from] AtomicError),
     #[error("cannot {step} `{}`: {source}", path.display())]
     Io { step: &'static str, path: PathBuf, source: io::Error },
+    /// A file that we did not write stands where the task file should go.
+    #[error("`{}` is not a task list of Blue Flame, and is left alone", path.display())]
+    NotOurs { path: PathBuf },
     #[error("cannot put the state into words: {0}")]
     Encode(String),
 }
 
 impl From<ProjectionError> for Failure {
     fn from(error: ProjectionError) -> Failure {
-        Failure::new(Kind::Internal, &error)
+        match &error {
+            ProjectionError::NotOurs { .. } => Failure::new(Kind::Usage, &error)
+                .hint("give `project.tasks_file` a name of its own, or move the file away"),
+            ProjectionError::Replace(_)
+            | ProjectionError::Io { .. }
+            | ProjectionError::Encode(_) => Failure::new(Kind::Internal, &error),
+        }
     }
 }
 
@@ -42,26 +53,33 @@ pub struct Projections {
     directory: PathBuf,
     tasks: PathBuf,
     exclude: PathBuf,
+    /// What git is told to ignore.
+    ignored: Vec<String>,
 }
 
 impl Projections {
     /// For a work tree, its shared git directory, and the configured place of
     /// the task file inside the work tree.
-    pub fn new(work_tree: &Path, git_dir: &Path, tasks_file: &Path) -> Self {
+    pub fn new(work_tree: &Path, git_dir: &Path, tasks_file: &str) -> Self {
+        let mut ignored = vec![format!("/{DIRECTORY}/")];
+        if !Path::new(tasks_file).starts_with(DIRECTORY) {
+            ignored.push(format!("/{tasks_file}"));
+        }
         Projections {
             directory: work_tree.join(DIRECTORY),
             tasks: work_tree.join(tasks_file),
             exclude: git_dir.join("info/exclude"),
+            ignored,
         }
     }
 
     /// Writes all of them and lists where they are.
     pub fn write(&self, state: &State) -> Result<Vec<PathBuf>, ProjectionError> {
+        self.check_tasks_file()?;
         self.ignore()?;
-        let header = "# Made by Blue Flame from its journal; edits count only at the plan gate.\n";
         let tasks = yaml::to_string(&projection::tasks_file(state)).map_err(encode)?;
         let views = [
-            (self.tasks.clone(), format!("{header}{tasks}")),
+            (self.tasks.clone(), format!("{HEADER}{tasks}")),
             (self.directory.join("agents.json"), json(&projection::agents_file(state))?),
             (self.directory.join("status.json"), json(&projection::status_file(state))?),
         ];
@@ -75,21 +93,41 @@ impl Projections {
         Ok(written)
     }
 
-    /// Has git ignore the directory, once.
+    /// Refuses to replace a file that is not ours. All of our own directory is.
+    fn check_tasks_file(&self) -> Result<(), ProjectionError> {
+        if self.tasks.starts_with(&self.directory) {
+            return Ok(());
+        }
+        let mut start = Vec::new();
+        let read = File::open(&self.tasks)
+            .and_then(|file| file.take(HEADER.len() as u64).read_to_end(&mut start));
+        match read {
+            Ok(_) if start == HEADER.as_bytes() => Ok(()),
+            Ok(_) => Err(ProjectionError::NotOurs { path: self.tasks.clone() }),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            Err(error) => Err(failed("read", &self.tasks)(error)),
+        }
+    }
+
+    /// Has git ignore them, once.
     fn ignore(&self) -> Result<(), ProjectionError> {
         let mut text = match fs::read_to_string(&self.exclude) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
             Err(error) => return Err(failed("read", &self.exclude)(error)),
         };
-        if text.lines().any(|line| line.trim() == IGNORED) {
+        let known = |pattern: &str| text.lines().any(|line| line == pattern);
+        let missing: Vec<&String> = self.ignored.iter().filter(|one| !known(one)).collect();
+        if missing.is_empty() {
             return Ok(());
         }
         if !text.is_empty() && !text.ends_with('\n') {
             text.push('\n');
         }
-        text.push_str(IGNORED);
-        text.push('\n');
+        for pattern in missing {
+            text.push_str(pattern);
+            text.push('\n');
+        }
         if let Some(parent) = self.exclude.parent() {
             fs::create_dir_all(parent).map_err(failed("make", parent))?;
         }

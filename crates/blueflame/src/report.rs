@@ -8,14 +8,14 @@ use blueflame_core::state::State;
 use blueflame_core::state::merging::Publishing;
 use blueflame_core::state::task::{Phase, Step, Task};
 
-use crate::narrate;
+use crate::narrate::{self, plain};
 
 /// Everything a person wants to know at a glance, and no more.
 pub fn page(state: &State) -> String {
     let mut page = String::new();
     let mut line = |label: &str, text: String| {
         // Writing to a string cannot fail.
-        let _ = writeln!(page, "{label:<9} {text}");
+        let _ = writeln!(page, "{label:<9} {}", plain(&text));
     };
     line("session", format!("{}, {}", state.session, stage(state)));
     line("goal", first_line(&state.goal).to_owned());
@@ -26,6 +26,9 @@ pub fn page(state: &State) -> String {
         limit => format!(" of {limit}"),
     };
     line("spent", format!("{} and {} tokens{budget}", spent.cost, spent.usage.total()));
+    if state.crew.is_nearly_spent(state.rules.warn_percent) {
+        line("note", format!("{} percent of the budget are used", state.rules.warn_percent));
+    }
     if let Some(gate) = &state.gate {
         line(
             "waiting",
@@ -66,8 +69,8 @@ pub fn page(state: &State) -> String {
             task.spec.id,
             projection::status_word(task.step()),
             task.spec.group,
-            first_line(&task.spec.title),
-            remark(task)
+            plain(first_line(&task.spec.title)),
+            plain(&remark(task))
         );
     }
     page

@@ -1,22 +1,27 @@
 //! Standard output, which carries data and nothing else.
 
 use std::io::{self, Write as _};
+use std::ops::ControlFlow;
 
 use crate::failure::{Failure, Kind};
 
 /// Writes data. A reader that has seen enough is no failure.
 pub fn write(text: &str) -> Result<(), Failure> {
-    match try_write(text) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Err(Failure::new(Kind::Internal, format!("standard output cannot be written: {error}")))
-        }
-        Ok(()) | Err(_) => Ok(()),
+    match write_on(text) {
+        ControlFlow::Continue(()) => Ok(()),
+        ControlFlow::Break(end) => end,
     }
 }
 
-/// Writes data and tells when nobody reads it any more.
-pub fn try_write(text: &str) -> io::Result<()> {
+/// Writes a part of the data. Breaks when no more is wanted, or can be written.
+pub fn write_on(text: &str) -> ControlFlow<Result<(), Failure>> {
     let mut out = io::stdout().lock();
-    out.write_all(text.as_bytes())?;
-    out.flush()
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Ok(()) => ControlFlow::Continue(()),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => ControlFlow::Break(Ok(())),
+        Err(error) => ControlFlow::Break(Err(Failure::new(
+            Kind::Internal,
+            format!("standard output cannot be written: {error}"),
+        ))),
+    }
 }

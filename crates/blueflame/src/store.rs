@@ -7,7 +7,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use blueflame_core::ids::{SessionId, TaskId};
+use blueflame_core::ids::SessionId;
 
 use crate::atomic_file;
 use crate::failure::{Failure, Kind};
@@ -211,15 +211,6 @@ impl SessionDir {
 
     pub fn journal(&self) -> PathBuf {
         self.path.join("journal.jsonl")
-    }
-
-    pub fn attempts(&self) -> PathBuf {
-        self.path.join("attempts")
-    }
-
-    /// The directory of one agent run.
-    pub fn attempt(&self, task: &TaskId, number: u32) -> PathBuf {
-        self.attempts().join(format!("{task}.a{number}"))
     }
 }
 

@@ -101,9 +101,10 @@ pub enum Event {
     StopSent { agent: AgentId },
     #[serde(rename = "agent.exited")]
     AgentExited { agent: AgentId, outcome: Outcome, spend: Spend },
-    /// Found gone at recovery, without a result.
+    /// Found gone at recovery, without a result. What it spent may be known
+    /// from its own records; if not, its whole share counts as spent.
     #[serde(rename = "agent.lost")]
-    AgentLost { agent: AgentId, spend: Spend },
+    AgentLost { agent: AgentId, spend: Option<Spend> },
 
     // Checks that the orchestrator runs itself.
     #[serde(rename = "inspection.started")]

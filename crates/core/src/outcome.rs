@@ -115,6 +115,8 @@ pub enum Counts {
     Free,
     /// It was our own doing.
     Never,
+    /// It never ran, and there is something else to run instead.
+    Unavailable,
 }
 
 impl Outcome {
@@ -223,7 +225,7 @@ impl Tally {
             counts => counts,
         };
         match counts {
-            Counts::Never => Next::Retry,
+            Counts::Never | Counts::Unavailable => Next::Retry,
             Counts::Free => {
                 self.free_reruns += 1;
                 Next::Retry

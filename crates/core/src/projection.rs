@@ -14,9 +14,10 @@ use crate::gate::Gate;
 use crate::ids::{AgentId, ChangesetId, ExecutorName, GroupName, Role, SessionId, TaskId};
 use crate::lock_path::LockPath;
 use crate::money::{Budget, Spend, Usd};
+use crate::plan::{Risk, TaskSpec};
 use crate::state::merging::Publishing;
-use crate::state::task::{HistoryResult, Phase, Step, Task};
-use crate::state::{Stage, State};
+use crate::state::task::{HistoryEntry, HistoryResult, Phase, Step, Task};
+use crate::state::{PlanStep, Stage, State};
 
 /// `tasks.yaml`: the plan and what became of it.
 #[derive(Debug, Serialize)]
@@ -40,6 +41,12 @@ pub struct TaskView<'a> {
     pub file_locks: &'a [LockPath],
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     pub acceptance: &'a [String],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub risk: Option<Risk>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub executor: Option<&'a ExecutorName>,
     pub branch: Option<String>,
     pub retry_count: u32,
     pub result: ResultView,
@@ -55,18 +62,47 @@ pub struct ResultView {
 #[derive(Debug, Serialize)]
 pub struct HistoryView<'a> {
     pub attempt: u32,
+    pub agent_id: Option<&'a AgentId>,
     pub timestamp: Timestamp,
     pub result: HistoryResult,
     pub notes: &'a str,
+    pub rejection_reason: &'a str,
+    #[serde(flatten)]
+    pub spend: SpendView,
 }
 
+/// While a plan waits for approval, it is what there is to see and to edit.
 pub fn tasks_file(state: &State) -> TasksFile<'_> {
-    let open = state.board.tasks().iter().filter(|task| task.step() != Step::Replaced);
-    TasksFile {
-        schema_version: 1,
-        session_id: &state.session,
-        wave_cycle: state.cycle,
-        tasks: open.map(|task| task_view(state, task)).collect(),
+    let tasks = match &state.planning.step {
+        PlanStep::Proposed(plan) => plan.tasks.iter().map(spec_view).collect(),
+        PlanStep::Wanted | PlanStep::Running | PlanStep::Approved => {
+            let open = state.board.tasks().iter().filter(|task| task.step() != Step::Replaced);
+            open.map(|task| task_view(state, task)).collect()
+        }
+    };
+    TasksFile { schema_version: 1, session_id: &state.session, wave_cycle: state.cycle, tasks }
+}
+
+/// A task of which nothing has become yet.
+fn spec_view(spec: &TaskSpec) -> TaskView<'_> {
+    TaskView {
+        id: &spec.id,
+        title: &spec.title,
+        description: &spec.description,
+        status: status_word(Step::Waiting),
+        agent_id: None,
+        priority: spec.priority,
+        cohesion_group: &spec.group,
+        dependencies: &spec.dependencies,
+        file_locks: &spec.file_locks,
+        acceptance: &spec.acceptance,
+        risk: spec.risk,
+        model: spec.model.as_deref(),
+        executor: spec.executor.as_ref(),
+        branch: None,
+        retry_count: 0,
+        result: ResultView { status: None, notes: String::new() },
+        history: Vec::new(),
     }
 }
 
@@ -77,30 +113,26 @@ fn task_view<'a>(state: &State, task: &'a Task) -> TaskView<'a> {
         _ => None,
     };
     TaskView {
-        id: &spec.id,
-        title: &spec.title,
-        description: &spec.description,
         status: status_word(task.step()),
         agent_id,
-        priority: spec.priority,
-        cohesion_group: &spec.group,
-        dependencies: &spec.dependencies,
-        file_locks: &spec.file_locks,
-        acceptance: &spec.acceptance,
         branch: (task.attempts > 0).then(|| branch(&state.session, &spec.id, task.attempts)),
         retry_count: task.tally.retries,
         result: result_view(&task.phase),
-        history: task
-            .history
-            .entries()
-            .iter()
-            .map(|entry| HistoryView {
-                attempt: entry.attempt,
-                timestamp: entry.at,
-                result: entry.result,
-                notes: &entry.notes,
-            })
-            .collect(),
+        history: task.history.entries().iter().map(history_view).collect(),
+        ..spec_view(spec)
+    }
+}
+
+fn history_view(entry: &HistoryEntry) -> HistoryView<'_> {
+    let rejected = entry.result == HistoryResult::Rejected;
+    HistoryView {
+        attempt: entry.attempt,
+        agent_id: entry.agent.as_ref(),
+        timestamp: entry.at,
+        result: entry.result,
+        notes: &entry.notes,
+        rejection_reason: if rejected { &entry.notes } else { "" },
+        spend: entry.spend.into(),
     }
 }
 
@@ -242,6 +274,8 @@ pub struct StatusFile<'a> {
     #[serde(flatten)]
     pub spend: SpendView,
     pub budget: Budget,
+    /// The share of the budget from which on people are warned is used up.
+    pub budget_warning: bool,
     pub waiting_for: Option<&'a Gate>,
     pub paused_until: Option<Timestamp>,
     pub config_changed: bool,
@@ -293,6 +327,7 @@ pub fn status_file(state: &State) -> StatusFile<'_> {
         running: state.crew.live().keys().collect(),
         spend: state.crew.spent().into(),
         budget: state.crew.session_budget(),
+        budget_warning: state.crew.is_nearly_spent(state.rules.warn_percent),
         waiting_for: state.gate.as_ref(),
         paused_until: state.paused_until,
         config_changed: state.config_drifted,

@@ -24,10 +24,13 @@ const MUST_COME_UP: &[&str] = &[
     "outcome no-op",
     "outcome uncommitted",
     "outcome max-turns",
-    "outcome budget",
+    "outcome budget agent",
+    "outcome budget session",
     "outcome rate-limited",
     "outcome timed-out",
-    "outcome killed",
+    "outcome killed us",
+    "outcome killed memory",
+    "outcome killed other",
     "outcome crashed",
     "outcome violated",
     "outcome malformed",
@@ -101,7 +104,12 @@ fn names(event: &Event) -> Vec<String> {
     let data = &value["d"];
     match event {
         Event::SessionEnded { .. } => names.push(format!("end {}", word(&data["end"]))),
-        Event::AgentExited { outcome, .. } => names.push(format!("outcome {}", outcome.name())),
+        Event::AgentExited { outcome, .. } => {
+            let details = [&data["outcome"]["limit"], &data["outcome"]["by"]];
+            let detail = details.iter().find_map(|detail| detail.as_str());
+            let words = ["outcome", outcome.name()].into_iter().chain(detail);
+            names.push(words.collect::<Vec<_>>().join(" "));
+        }
         Event::GateAnswered { .. } => {
             let (gate, answer) = entry(&data["answer"]);
             names.push(format!("answer {gate} {}", word(answer)));

@@ -1,15 +1,15 @@
 //! `blueflame replay`: fold a journal again and prove what it says.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anstream::{eprint, eprintln};
 use blueflame_core::config::file::ConfigFile;
 use blueflame_core::decide::was_decided;
 use blueflame_core::state::State;
 
-use super::here;
+use super::{named_config, place};
 use crate::cli::{Common, Replay};
-use crate::config_file;
+use crate::config_file::{self, Loaded};
 use crate::failure::{Failure, Kind};
 use crate::git::Git;
 use crate::history;
@@ -19,7 +19,9 @@ use crate::stdout;
 use crate::store::{Store, StoreError};
 
 pub fn run(arguments: &Replay, common: &Common) -> Result<(), Failure> {
-    let directory = Store::find(&here()?)?.resolve(arguments.session.as_deref())?;
+    let named = named_config(common)?;
+    let place = place(named.as_ref())?;
+    let directory = Store::find(&place)?.resolve(arguments.session.as_deref())?;
     let mut differing: Vec<(u64, String)> = Vec::new();
     let history = history::fold(&directory.journal(), arguments.at, |moment| {
         let decided = moment.before.is_none_or(|state| was_decided(state, moment.event));
@@ -35,7 +37,7 @@ pub fn run(arguments: &Replay, common: &Common) -> Result<(), Failure> {
         eprint!("{}", report::page(&history.state));
     }
     if arguments.rebuild {
-        for path in rebuild(common, &history.state)? {
+        for path in rebuild(place, named, &history.state)? {
             eprintln!("wrote     {}", path.display());
         }
     }
@@ -62,21 +64,19 @@ pub fn run(arguments: &Replay, common: &Common) -> Result<(), Failure> {
         .hint("the journal was written by another version, or by hand"))
 }
 
-fn rebuild(common: &Common, state: &State) -> Result<Vec<PathBuf>, Failure> {
-    let git = Git::in_dir(here()?);
+fn rebuild(place: PathBuf, named: Option<Loaded>, state: &State) -> Result<Vec<PathBuf>, Failure> {
+    let git = Git::in_dir(place);
     let work_tree = git.top_level().map_err(StoreError::from)?;
     let git_dir = git.common_dir().map_err(StoreError::from)?;
-    let tasks_file = tasks_file(common, &work_tree)?;
-    Ok(Projections::new(&work_tree, &git_dir, Path::new(&tasks_file)).write(state)?)
-}
-
-/// The configured place of the task file; the usual one without a
-/// configuration.
-fn tasks_file(common: &Common, work_tree: &Path) -> Result<String, Failure> {
-    let given = common.config.is_some();
-    if !given && !work_tree.join(config_file::DEFAULT_NAME).exists() {
-        return Ok(ConfigFile::default().project.tasks_file.value);
-    }
-    let loaded = config_file::load(common.config.as_deref())?;
-    Ok(loaded.file.project.tasks_file.value)
+    let config = match named {
+        None if work_tree.join(config_file::DEFAULT_NAME).exists() => {
+            Some(config_file::load(None)?)
+        }
+        named => named,
+    };
+    let tasks_file = match config {
+        Some(loaded) => loaded.config.project.tasks_file.to_string(),
+        None => ConfigFile::default().project.tasks_file.value,
+    };
+    Ok(Projections::new(&work_tree, &git_dir, &tasks_file).write(state)?)
 }

@@ -112,6 +112,10 @@ fn one_problem_each() {
             "error: `concurrency.development` must be at least 1, got `0` @ 0",
         ),
         ("concurrency: {planning: 2}", "error: `concurrency.planning` must be 1, got `2` @ 2"),
+        (
+            "limits: {max_session_cost_usd: 0.0000001}",
+            "error: `limits.max_session_cost_usd` is less than a millionth of a dollar, got `0.0000001` @ 0.0000001",
+        ),
         ("concurrency: {merge: 0}", "error: `concurrency.merge` must be 1, got `0` @ 0"),
         (
             "concurrency: {validation: x}",
@@ -297,6 +301,10 @@ fn one_problem_each() {
         (
             "validation: {file_naming: {style: snakecase}}",
             "error: `validation.file_naming.style` must be `snake_case`, `camelCase`, `PascalCase` or `kebab-case`, got `snakecase` @ snakecase",
+        ),
+        (
+            "validation: {require_tests: {enabled: true, source_patterns: []}}",
+            "warning: `validation.require_tests.source_patterns` is empty, so no change is asked for tests @ true",
         ),
         (
             "validation: {require_tests: {test_patterns: []}}",

@@ -184,8 +184,16 @@ fn stop_everyone(state: &State) -> Vec<Action> {
     running.map(|(id, _)| Action::StopAgent { agent: id.clone() }).collect()
 }
 
+/// Leaves once nothing of ours is under way that a person could be surprised
+/// by afterwards.
 fn wind_down(state: &State) -> Vec<Action> {
-    if state.crew.live().is_empty() { vec![Action::Suspend] } else { stop_everyone(state) }
+    if !state.crew.live().is_empty() {
+        stop_everyone(state)
+    } else if state.is_landing() {
+        Vec::new()
+    } else {
+        vec![Action::Suspend]
+    }
 }
 
 fn plan(state: &State) -> Draft {

@@ -37,15 +37,11 @@ impl<'a> Desk<'a> {
             state,
             draft: Draft::default(),
             room: state.crew.room(),
-            seats: state.memory_holds.map_or(u64::MAX, |holds| holds.saturating_sub(live)),
+            seats: state.seats_in_memory().saturating_sub(live),
             anyone_busy: state.crew.anyone_busy(),
             short_of_money: false,
             held_by_pause: false,
         };
-        // Memory is never so short that nothing at all may run.
-        if live == 0 {
-            desk.seats = desk.seats.max(1);
-        }
         desk.stop_doomed();
         desk.answer_requests();
         desk
@@ -84,14 +80,11 @@ impl<'a> Desk<'a> {
     }
 
     pub(super) fn spawn_planner(&mut self) {
-        let failed = self.state.planning.executors_failed;
-        let executor = self.executor(Role::Planner, None, failed);
-        self.spawn(Work::Plan, executor);
+        self.spawn(Work::Plan);
     }
 
     pub(super) fn spawn_merger(&mut self, changeset: &Changeset) {
-        let executor = self.executor(Role::Merger, None, changeset.mergers_failed);
-        self.spawn(Work::Resolve { changeset: changeset.planned.id.clone() }, executor);
+        self.spawn(Work::Resolve { changeset: changeset.planned.id.clone() });
     }
 
     pub(super) fn inspect(&mut self) {
@@ -114,9 +107,7 @@ impl<'a> Desk<'a> {
                 continue;
             }
             let work = Work::Develop { task: task.spec.id.clone(), attempt: task.attempts + 1 };
-            let executor =
-                self.executor(Role::Worker, task.spec.executor.as_ref(), task.executors_failed);
-            if !self.spawn(work, executor) {
+            if !self.spawn(work) {
                 return;
             }
             free -= 1;
@@ -137,10 +128,7 @@ impl<'a> Desk<'a> {
             }
             for task in board.queue(Step::Accepted).take(free) {
                 let work = Work::Validate { task: task.spec.id.clone(), attempt: task.attempts };
-                // A second try goes to the next executor, if there is one.
-                let failed = task.validator_tally.retries as usize;
-                let executor = self.executor(Role::Validator, None, failed);
-                if !self.spawn(work, executor) {
+                if !self.spawn(work) {
                     break;
                 }
             }
@@ -157,24 +145,15 @@ impl<'a> Desk<'a> {
 
     /// The executor to use after some were found wanting; the last one is
     /// kept when there is nobody left to try.
-    fn executor(
-        &self,
-        role: Role,
-        chosen: Option<&ExecutorName>,
-        failed: usize,
-    ) -> Option<ExecutorName> {
-        let configured = self.state.rules.executors.of(role);
-        let mut chain: Vec<&ExecutorName> = chosen
-            .into_iter()
-            .chain(configured.iter().filter(|name| Some(*name) != chosen))
-            .collect();
-        chain.truncate(failed + 1);
+    fn executor(&self, work: &Work) -> Option<ExecutorName> {
+        let mut chain = self.state.executor_chain(work);
+        chain.truncate(self.state.executors_failed(work) + 1);
         chain.pop().cloned()
     }
 
     /// Starts an agent if nothing stands against it; says whether it did.
-    fn spawn(&mut self, work: Work, executor: Option<ExecutorName>) -> bool {
-        let Some(executor) = executor else { return false };
+    fn spawn(&mut self, work: Work) -> bool {
+        let Some(executor) = self.executor(&work) else { return false };
         if self.state.crew.is_closed() || self.seats == 0 {
             return false;
         }

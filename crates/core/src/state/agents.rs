@@ -2,10 +2,11 @@
 
 use jiff::Timestamp;
 
-use crate::event::{Process, Work};
-use crate::ids::{AgentId, ChangesetId, ExecutorName, Oid};
+use crate::event::{Process, Wave, Work};
+use crate::ids::{AgentId, ChangesetId, ExecutorName, Oid, Role};
 use crate::money::{Budget, Spend};
 use crate::outcome::{Consequence, Counts, Killer, Next, Outcome, Product};
+use crate::rules::WaveMode;
 
 use super::board::Place;
 use super::crew::Agent;
@@ -27,6 +28,7 @@ impl State {
         grant: Budget,
     ) -> Result<(), Refusal> {
         ensure!(!self.crew.knows(id), "`{id}` was used before");
+        self.check_claim(work, executor, cap, grant)?;
         match work {
             Work::Plan => {
                 ensure!(
@@ -87,6 +89,41 @@ impl State {
         Ok(())
     }
 
+    /// Whether an agent may be started at all: no limit may be passed by an
+    /// event, whoever wrote it.
+    fn check_claim(
+        &self,
+        work: &Work,
+        executor: &ExecutorName,
+        cap: Budget,
+        grant: Budget,
+    ) -> Result<(), Refusal> {
+        ensure!(!self.stopping, "the session is stopping");
+        ensure!(!self.crew.is_closed(), "the budget is closed");
+        ensure!(self.paused_until.is_none(), "the provider asked for a pause");
+        let role = work.role();
+        let (places, wave) = match role {
+            Role::Planner => (1, None),
+            Role::Worker => (self.rules.workers, Some(Wave::Development)),
+            Role::Validator if self.rules.waves == WaveMode::Pipelined => {
+                (self.rules.validators, Some(Wave::Development))
+            }
+            Role::Validator => (self.rules.validators, Some(Wave::Validation)),
+            Role::Merger => (1, Some(Wave::Merge)),
+        };
+        let stage = wave.map_or(Stage::Planning, Stage::Wave);
+        ensure!(self.stage == stage, "it is not the time for a {role}");
+        ensure!(self.crew.live_in(role) < places as usize, "all places for a {role} are taken");
+        ensure!(
+            (self.crew.live().len() as u64) < self.seats_in_memory(),
+            "the memory holds no more agents"
+        );
+        ensure!(self.executor_chain(work).contains(&executor), "`{executor}` is not configured");
+        ensure!(cap == *self.rules.agent_budgets.of(role), "a {role} has another limit");
+        ensure!(self.crew.room().covers(0, grant, cap), "the session has no {grant} to give");
+        Ok(())
+    }
+
     fn live_agent(&mut self, id: &AgentId) -> Result<&mut Agent, Refusal> {
         self.crew.live_mut(id).ok_or_else(|| format!("`{id}` is not at work"))
     }
@@ -107,14 +144,17 @@ impl State {
     pub(super) fn want_grant(&mut self, id: &AgentId) -> Result<(), Refusal> {
         let agent = self.live_agent(id)?;
         ensure!(agent.grant != Budget::Unlimited, "`{id}` has no limit to extend");
-        ensure!(agent.grant != agent.cap, "`{id}` has all it may ever have");
+        ensure!(agent.may_have_more(), "`{id}` has all it may ever have");
         agent.wants_grant = true;
         Ok(())
     }
 
     pub(super) fn grant(&mut self, id: &AgentId, grant: Budget) -> Result<(), Refusal> {
+        let room = self.crew.room();
         let agent = self.live_agent(id)?;
         ensure!(agent.wants_grant, "`{id}` did not ask for more");
+        let covered = room.covers(agent.held_in(&room), grant, agent.cap);
+        ensure!(covered, "the session has no {grant} to give");
         agent.grant = grant;
         agent.wants_grant = false;
         Ok(())
@@ -139,8 +179,12 @@ impl State {
     ) -> Result<(), Refusal> {
         let agent = self.live_agent(id)?;
         ensure!(agent.process.is_none(), "`{id}` is running");
+        // A program that is not there is no attempt, as long as there is
+        // another one to try.
+        let work = agent.work.clone();
+        let another = self.executors_failed(&work) + 1 < self.executor_chain(&work).len();
         let consequence = Consequence {
-            counts: Counts::Retry,
+            counts: if another { Counts::Unavailable } else { Counts::Retry },
             keep_work: true,
             next_executor: true,
             pause_until: None,
@@ -153,11 +197,17 @@ impl State {
         &mut self,
         at: Timestamp,
         id: &AgentId,
-        spend: Spend,
+        spend: Option<Spend>,
     ) -> Result<(), Refusal> {
+        self.live_agent(id)?;
+        if spend.is_none() {
+            self.crew.write_off(id);
+        }
         let lost = Outcome::Killed { by: Killer::Other };
         match lost.consequence() {
-            Some(consequence) => self.unfinished(at, id, spend, "lost", &consequence),
+            Some(consequence) => {
+                self.unfinished(at, id, spend.unwrap_or_default(), "lost", &consequence)
+            }
             None => Ok(()),
         }
     }
@@ -175,7 +225,9 @@ impl State {
         let Outcome::Finished { product } = outcome else { return Ok(()) };
         let work = self.live_agent(id)?.work.clone();
         self.take_product(at, &work, product)?;
-        self.crew.dismiss(id, spend, outcome.name(), at);
+        if let Some(agent) = self.crew.dismiss(id, spend, outcome.name(), at) {
+            self.remember_worker(id, &agent);
+        }
         Ok(())
     }
 
@@ -235,8 +287,15 @@ impl State {
             return Err(format!("`{id}` is not at work"));
         };
         if let Some(until) = consequence.pause_until {
-            self.pause(until);
+            self.pause(at, until);
         }
+        self.remember_worker(id, &agent);
+        // Only what we really stopped is our doing.
+        let counts = match consequence.counts {
+            Counts::Never if !agent.stop_sent => Counts::Free,
+            counts => counts,
+        };
+        let consequence = &Consequence { counts, ..consequence.clone() };
         match &agent.work {
             Work::Plan => self.planner_failed(consequence),
             Work::Develop { task, .. } => {
@@ -252,9 +311,18 @@ impl State {
         Ok(())
     }
 
+    /// Keeps who worked on a task last, for its history.
+    fn remember_worker(&mut self, id: &AgentId, agent: &Agent) {
+        if let Work::Develop { task, .. } = &agent.work
+            && let Some(place) = self.board.place(task)
+        {
+            self.board.task_mut(place).last_worker = Some((id.clone(), agent.spend));
+        }
+    }
+
     fn planner_failed(&mut self, consequence: &Consequence) {
         let planning = &mut self.planning;
-        planning.notes.push(consequence.note.clone());
+        planning.note(&consequence.note);
         planning.executors_failed += usize::from(consequence.next_executor);
         planning.step = PlanStep::Wanted;
         match planning.tally.count(consequence.counts, self.rules.max_retries) {
@@ -299,8 +367,8 @@ impl State {
         let max_retries = self.rules.max_retries;
         let task = self.board.task_mut(place);
         // Without a newer snapshot the one it started from is still the best.
-        task.snapshot =
-            if consequence.keep_work { snapshot.or(task.snapshot.take()) } else { None };
+        let keep = consequence.keep_work && !task.is_doomed();
+        task.snapshot = if keep { snapshot.or(task.snapshot.take()) } else { None };
         task.executors_failed += usize::from(consequence.next_executor);
         let next = match task.tally.count(consequence.counts, max_retries) {
             Next::Retry => self.board.again(),
@@ -311,8 +379,11 @@ impl State {
 
     fn validator_failed(&mut self, at: Timestamp, place: Place, consequence: &Consequence) {
         let Phase::Validating { commit, .. } = self.board.task(place).phase.clone() else { return };
-        let tally = &mut self.board.task_mut(place).validator_tally;
-        let next = match tally.count(consequence.counts, VALIDATOR_RETRIES) {
+        let task = self.board.task_mut(place);
+        // Whatever its failure was, another executor may see it differently.
+        let failed = matches!(consequence.counts, Counts::Retry | Counts::Unavailable);
+        task.validators_failed += usize::from(failed);
+        let next = match task.validator_tally.count(consequence.counts, VALIDATOR_RETRIES) {
             Next::Retry => Phase::Accepted { commit },
             Next::GiveUp => Phase::Unjudged { commit },
         };

@@ -12,6 +12,7 @@ use serde::Serialize;
 use crate::graph;
 use crate::ids::{GroupName, TaskId};
 use crate::lock_path::LockPath;
+use crate::money::Spend;
 use crate::plan::Plan;
 use crate::rules::WaveMode;
 
@@ -316,7 +317,11 @@ impl Board {
         notes: impl Into<String>,
     ) {
         let task = &mut self.tasks[place];
-        let attempt = task.attempts;
-        task.history.add(HistoryEntry { attempt, at, result, notes: notes.into() });
+        let (agent, spend) = match &task.last_worker {
+            Some((agent, spend)) => (Some(agent.clone()), *spend),
+            None => (None, Spend::default()),
+        };
+        let notes = notes.into();
+        task.history.add(HistoryEntry { attempt: task.attempts, agent, spend, at, result, notes });
     }
 }

@@ -83,7 +83,13 @@ impl Board {
             for at in 0..self.needed_by[place].len() {
                 let dependent = self.needed_by[place][at];
                 self.update(dependent, |task| {
-                    task.unmet = if met { task.unmet.saturating_sub(1) } else { task.unmet + 1 };
+                    if met {
+                        task.unmet = task.unmet.saturating_sub(1);
+                    } else {
+                        task.unmet += 1;
+                        // Unfinished work has what it was built on in it.
+                        task.snapshot = None;
+                    }
                 });
                 unsettled.push(dependent);
                 affected.push(dependent);

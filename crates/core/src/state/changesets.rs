@@ -1,5 +1,7 @@
 //! Changesets on their way from validated tasks to the base branch.
 
+use std::collections::BTreeSet;
+
 use jiff::Timestamp;
 
 use crate::event::{
@@ -18,7 +20,14 @@ impl State {
             "a merge follows development and validation"
         );
         ensure!(!planned.is_empty(), "there is nothing to merge");
+        ensure!(self.crew.live().is_empty(), "agents are still at work");
+        let mut seen = BTreeSet::new();
+        for changeset in planned {
+            ensure!(seen.insert(changeset.id.as_str()), "`{}` comes twice", changeset.id);
+        }
+        let mut seen = BTreeSet::new();
         for task in planned.iter().flat_map(|changeset| &changeset.tasks) {
+            ensure!(seen.insert(task), "`{task}` is in two changesets");
             self.ensure_validated(task)?;
         }
         self.merging.changesets = planned.iter().map(Changeset::new).collect();

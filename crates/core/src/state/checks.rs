@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use crate::ids::TaskId;
-use crate::outcome::{Counts, Next, Outcome, Tally};
+use crate::outcome::{Counts, Next, Outcome};
 
 use super::task::{HistoryResult, Phase};
 use super::{Refusal, State, ensure};
@@ -30,7 +30,7 @@ impl State {
         };
         // Work whose ground is gone is superseded, whatever was found in it.
         if violations.is_empty() || self.board.task(place).is_doomed() {
-            self.board.task_mut(place).validator_tally = Tally::default();
+            self.board.task_mut(place).forget_validators();
             self.board.set_phase(place, Phase::Done { commit }, at);
             return Ok(());
         }

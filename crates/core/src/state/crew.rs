@@ -39,6 +39,22 @@ impl Agent {
     fn held(&self, unit: Unit) -> u64 {
         amount(self.grant).max(unit.measure(&self.spend))
     }
+
+    /// The same in the unit of what the session has left.
+    pub(super) fn held_in(&self, room: &Room) -> u64 {
+        match room {
+            Room::Unlimited => 0,
+            Room::Limited { unit, .. } => self.held(*unit),
+        }
+    }
+
+    /// Whether its own limit leaves anything to ask for.
+    pub(super) fn may_have_more(&self) -> bool {
+        match (limited(self.cap), self.grant.unit()) {
+            (Some((unit, cap)), Some(granted)) if unit == granted => self.held(unit) < cap,
+            _ => true,
+        }
+    }
 }
 
 /// An agent run that is over.
@@ -60,6 +76,9 @@ pub struct Crew {
     #[serde(skip)]
     past_ids: BTreeSet<AgentId>,
     past_spend: Spend,
+    /// What lost agents held and may have spent, beyond what is known, in the
+    /// unit of the session's budget.
+    unaccounted: u64,
     session_budget: Budget,
     /// The person chose to stop at the budget: nobody is started any more.
     closed: bool,
@@ -72,6 +91,7 @@ impl Crew {
             past: Vec::new(),
             past_ids: BTreeSet::new(),
             past_spend: Spend::default(),
+            unaccounted: 0,
             session_budget,
             closed: false,
         }
@@ -97,6 +117,14 @@ impl Crew {
         self.session_budget
     }
 
+    /// Whether so many percent of the session's budget are gone.
+    pub fn is_nearly_spent(&self, percent: u8) -> bool {
+        limited(self.session_budget).is_some_and(|(unit, limit)| {
+            let gone = u128::from(unit.measure(&self.spent()));
+            gone * 100 >= u128::from(limit) * u128::from(percent)
+        })
+    }
+
     pub fn is_closed(&self) -> bool {
         self.closed
     }
@@ -110,9 +138,9 @@ impl Crew {
     /// What the session may still hand out.
     pub fn room(&self) -> Room {
         let Some((unit, limit)) = limited(self.session_budget) else { return Room::Unlimited };
-        let held = |agent: &Agent| amount(agent.grant).max(unit.measure(&agent.spend));
+        let gone = unit.measure(&self.past_spend).saturating_add(self.unaccounted);
         let committed =
-            self.live.values().map(held).fold(unit.measure(&self.past_spend), u64::saturating_add);
+            self.live.values().map(|agent| agent.held(unit)).fold(gone, u64::saturating_add);
         Room::Limited {
             unit,
             left: limit.saturating_sub(committed),
@@ -160,6 +188,16 @@ impl Crew {
         Some(agent)
     }
 
+    /// Books an agent of which nobody knows what it spent last: what it held
+    /// is gone.
+    pub(super) fn write_off(&mut self, id: &AgentId) {
+        let Some((unit, _)) = limited(self.session_budget) else { return };
+        if let Some(agent) = self.live.get(id) {
+            let unknown = agent.held(unit).saturating_sub(unit.measure(&agent.spend));
+            self.unaccounted = self.unaccounted.saturating_add(unknown);
+        }
+    }
+
     /// Raises the session's budget, in its own unit.
     pub(super) fn raise(&mut self, by: Budget) -> Result<(), String> {
         match (limited(self.session_budget), limited(by)) {
@@ -189,6 +227,21 @@ impl Room {
         matches!(self, Room::Limited { left: 0, .. })
     }
 
+    /// Whether a share, in place of what an agent holds already, can be
+    /// handed out.
+    pub(super) fn covers(&self, held: u64, share: Budget, cap: Budget) -> bool {
+        match self {
+            Room::Unlimited => share == Budget::Unlimited,
+            Room::Limited { unit, left, .. } => {
+                let within_cap = cap.unit() != Some(*unit) || amount(share) <= amount(cap);
+                share.unit() == Some(*unit)
+                    && amount(share) > held
+                    && amount(share) - held <= *left
+                    && within_cap
+            }
+        }
+    }
+
     /// A first share for a new agent, taken out of the room; `None` if there
     /// is nothing to give.
     pub fn first_share(&mut self, cap: Budget) -> Option<Budget> {
@@ -199,8 +252,8 @@ impl Room {
     pub fn next_share(&mut self, agent: &Agent) -> Option<Budget> {
         match self {
             Room::Unlimited => Some(Budget::Unlimited),
-            Room::Limited { unit, .. } => {
-                let held = agent.held(*unit);
+            Room::Limited { .. } => {
+                let held = agent.held_in(self);
                 self.take(held, agent.cap)
             }
         }

@@ -18,9 +18,9 @@ pub mod task;
 use jiff::Timestamp;
 use serde::Serialize;
 
-use crate::event::{End, Event, Wave};
+use crate::event::{End, Event, Wave, Work};
 use crate::gate::Gate;
-use crate::ids::{SessionId, TaskId};
+use crate::ids::{ExecutorName, SessionId, TaskId};
 use crate::outcome::Tally;
 use crate::plan::Plan;
 use crate::rules::Rules;
@@ -195,10 +195,10 @@ impl State {
                 Ok(())
             }
             Event::ProviderLimited { until } => {
-                self.pause(*until);
+                self.pause(at, *until);
                 Ok(())
             }
-            Event::PauseEnded => self.end_pause(),
+            Event::PauseEnded => self.end_pause(at),
 
             Event::GateOpened { gate } => self.open_gate(gate),
             Event::GateAnswered { gate, answer } => self.answer_gate(at, gate, answer),
@@ -250,8 +250,45 @@ impl State {
         }
     }
 
+    /// The executors for some work, best first: the one that the task names,
+    /// then those of the role.
+    pub fn executor_chain(&self, work: &Work) -> Vec<&ExecutorName> {
+        let named = match work {
+            Work::Develop { task, .. } => {
+                self.board.get(task).and_then(|task| task.spec.executor.as_ref())
+            }
+            Work::Plan | Work::Validate { .. } | Work::Resolve { .. } => None,
+        };
+        let of_role = self.rules.executors.of(work.role()).iter();
+        named.into_iter().chain(of_role.filter(|name| Some(*name) != named)).collect()
+    }
+
+    /// How many of them were found wanting already.
+    pub fn executors_failed(&self, work: &Work) -> usize {
+        let of_task = |task, failed: fn(&task::Task) -> usize| self.board.get(task).map(failed);
+        let failed = match work {
+            Work::Plan => Some(self.planning.executors_failed),
+            Work::Develop { task, .. } => of_task(task, |task| task.executors_failed),
+            Work::Validate { task, .. } => of_task(task, |task| task.validators_failed),
+            Work::Resolve { changeset } => {
+                self.merging.get(changeset).map(|changeset| changeset.mergers_failed)
+            }
+        };
+        failed.unwrap_or(0)
+    }
+
     fn place(&self, task: &TaskId) -> Result<Place, Refusal> {
         self.board.place(task).ok_or_else(|| format!("there is no task `{task}`"))
+    }
+}
+
+impl Planning {
+    /// Something for the next planner to know; the newest few are kept.
+    fn note(&mut self, note: &str) {
+        if self.notes.len() == task::History::LONGEST {
+            self.notes.remove(0);
+        }
+        self.notes.push(task::clipped(note.to_owned()));
     }
 }
 

@@ -87,8 +87,9 @@ impl State {
             PlanAnswer::Quit => self.stage = Stage::Closing(End::PlanDeclined),
             PlanAnswer::Replan { notes } => {
                 self.planning.rejections += 1;
-                self.planning.notes.push(notes.clone());
+                self.planning.note(notes);
                 self.planning.tally = Tally::default();
+                self.planning.executors_failed = 0;
                 self.planning.step = PlanStep::Wanted;
                 if self.planning.rejections >= PLAN_REJECTIONS {
                     self.stage = Stage::Closing(End::PlanRejectedTooOften);
@@ -157,7 +158,7 @@ impl State {
             ValidatorAnswer::ManualPass => Phase::Validated { commit },
             ValidatorAnswer::Skip => Phase::Failed { reason: "no validator could judge it".into() },
             ValidatorAnswer::Retry => {
-                self.board.task_mut(place).validator_tally = Tally::default();
+                self.board.task_mut(place).forget_validators();
                 Phase::Accepted { commit }
             }
         };
@@ -229,7 +230,7 @@ impl State {
             }
             SessionAnswer::Replan { notes } => {
                 self.planning = Planning::from(None);
-                self.planning.notes.push(notes.clone());
+                self.planning.note(notes);
                 self.stage = Stage::Planning;
             }
             SessionAnswer::Stop => self.stage = Stage::Closing(End::Stopped),

@@ -1,21 +1,34 @@
 //! The session's own course: cycles, waves, pauses, stop, resume, end.
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 use crate::event::{End, Wave};
 use crate::rules::WaveMode;
 
-use super::merging::{ChangesetPhase, Publishing};
+use super::merging::{Changeset, ChangesetPhase, Publishing};
 use super::task::{Phase, Step};
 use super::{Refusal, Stage, State, ensure};
 
+/// A weekly limit that was reached at its very start.
+const LONGEST_PAUSE: SignedDuration = SignedDuration::from_hours(7 * 24);
+
 impl State {
+    /// Whether a branch of the person's may be moving right now.
+    pub fn is_landing(&self) -> bool {
+        let landing =
+            |changeset: &Changeset| matches!(changeset.phase, ChangesetPhase::Landing { .. });
+        self.merging.changesets.iter().any(landing)
+            || matches!(self.publishing, Publishing::Running { .. })
+    }
+
     /// Another process goes on where one left off. What the orchestrator did
     /// itself is to be done again; agents are accounted for one by one.
     pub(super) fn resume(&mut self, at: Timestamp) {
         self.suspended = false;
         self.stopping = false;
         self.memory_holds = None;
+        // If the provider still wants a pause, the next request will tell.
+        self.paused_until = None;
         // An unanswered question is asked again.
         self.gate = None;
         for agent in self.crew.all_live_mut() {
@@ -43,6 +56,8 @@ impl State {
     }
 
     pub(super) fn suspend(&mut self) -> Result<(), Refusal> {
+        ensure!(self.stopping, "nobody asked to stop");
+        ensure!(!self.is_landing(), "a changeset is landing");
         ensure!(self.crew.live().is_empty(), "agents are still at work");
         self.suspended = true;
         Ok(())
@@ -51,6 +66,12 @@ impl State {
     pub(super) fn end(&mut self, end: End) -> Result<(), Refusal> {
         ensure!(self.crew.live().is_empty(), "agents are still at work");
         ensure!(self.gate.is_none(), "a question is still open");
+        let open = self.board.tasks().iter().find(|task| {
+            end == End::Complete && !matches!(task.step(), Step::Merged | Step::Replaced)
+        });
+        if let Some(task) = open {
+            return Err(format!("`{}` has not landed", task.spec.id));
+        }
         let in_flight = self.merging.changesets.iter().find(|changeset| {
             matches!(
                 changeset.phase,
@@ -100,6 +121,16 @@ impl State {
         Ok(())
     }
 
+    /// How many agents the memory holds. Before the first sample, only one is
+    /// sure to fit.
+    pub fn seats_in_memory(&self) -> u64 {
+        match (self.rules.memory_per_agent_mb, self.memory_holds) {
+            (None, _) => u64::MAX,
+            (Some(_), None) => 1,
+            (Some(_), Some(holds)) => holds.max(1),
+        }
+    }
+
     /// Memory that is free now comes on top of what the living already use.
     pub(super) fn sample_memory(&mut self, free_mb: u64) {
         self.memory_holds = self.rules.memory_per_agent_mb.map(|each| {
@@ -108,12 +139,17 @@ impl State {
         });
     }
 
-    pub(super) fn pause(&mut self, until: Timestamp) {
-        self.paused_until = self.paused_until.max(Some(until));
+    /// The longest pause holds, but none is longer than the longest limit
+    /// that providers have: a mistake in a header must not stop work for good.
+    pub(super) fn pause(&mut self, at: Timestamp, until: Timestamp) {
+        let longest = at.checked_add(LONGEST_PAUSE).unwrap_or(Timestamp::MAX);
+        self.paused_until = self.paused_until.max(Some(until.min(longest)));
     }
 
-    pub(super) fn end_pause(&mut self) -> Result<(), Refusal> {
-        ensure!(self.paused_until.is_some(), "nothing is paused");
+    /// A pause may have been prolonged while somebody waited for its end.
+    pub(super) fn end_pause(&mut self, at: Timestamp) -> Result<(), Refusal> {
+        let Some(until) = self.paused_until else { return Err("nothing is paused".into()) };
+        ensure!(at >= until, "the pause lasts until {until}");
         self.paused_until = None;
         Ok(())
     }

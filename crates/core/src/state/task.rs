@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use crate::ids::{AgentId, ChangesetId, Oid, TaskId};
+use crate::money::Spend;
 use crate::outcome::Tally;
 use crate::plan::TaskSpec;
 
@@ -170,10 +171,13 @@ pub struct Task {
     pub tally: Tally,
     /// The same for the validators of the work in hand.
     pub validator_tally: Tally,
-    /// How many executors were found wanting.
+    /// How many executors were found wanting, as workers and as validators.
     pub executors_failed: usize,
+    pub validators_failed: usize,
     /// Unfinished work that the next attempt goes on from.
     pub snapshot: Option<Oid>,
+    /// The worker of the last attempt and what it cost.
+    pub last_worker: Option<(AgentId, Spend)>,
     pub history: History,
     /// How many of its dependencies are not there yet.
     #[serde(skip)]
@@ -195,7 +199,9 @@ impl Task {
             tally: Tally::default(),
             validator_tally: Tally::default(),
             executors_failed: 0,
+            validators_failed: 0,
             snapshot: None,
+            last_worker: None,
             history: History::default(),
             unmet: 0,
             hopeless_needs: 0,
@@ -207,8 +213,14 @@ impl Task {
     /// on, is not the same any more.
     pub(super) fn start_afresh(&mut self) {
         self.tally = Tally::default();
-        self.validator_tally = Tally::default();
         self.executors_failed = 0;
+        self.forget_validators();
+    }
+
+    /// New work, or a person's word, gives validators a fresh start.
+    pub(super) fn forget_validators(&mut self) {
+        self.validator_tally = Tally::default();
+        self.validators_failed = 0;
     }
 
     /// Whether what it is built on is being done again.
@@ -233,6 +245,9 @@ pub struct History {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct HistoryEntry {
     pub attempt: u32,
+    /// The worker of that attempt and what it cost.
+    pub agent: Option<AgentId>,
+    pub spend: Spend,
     pub at: Timestamp,
     pub result: HistoryResult,
     pub notes: String,
@@ -275,7 +290,7 @@ impl History {
 }
 
 /// A note cut to a bearable length, never inside a character.
-fn clipped(mut note: String) -> String {
+pub(super) fn clipped(mut note: String) -> String {
     if note.len() > History::LONGEST_NOTE {
         let end = (0..=History::LONGEST_NOTE).rev().find(|&at| note.is_char_boundary(at));
         note.truncate(end.unwrap_or(0));
@@ -295,6 +310,8 @@ mod tests {
         for attempt in 1..=25 {
             history.add(HistoryEntry {
                 attempt,
+                agent: None,
+                spend: Spend::default(),
                 at: Timestamp::UNIX_EPOCH,
                 result: HistoryResult::Rejected,
                 notes: "é".repeat(5_000),

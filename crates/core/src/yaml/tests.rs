@@ -71,11 +71,15 @@ fn each_kind_of_mistake_says_what_is_wanted() {
     for (text, problem) in [
         (
             "flag: yes",
-            "`flag` must be `true` or `false`, got `yes` | yes | write true, without quotes",
+            "`flag` must be `true` or `false`, got `yes` | yes | `yes` is written `true` in this file",
         ),
         (
             "flag: 'false'",
-            "`flag` must be `true` or `false`, got the text `false` | 'false' | write false, without quotes",
+            "`flag` must be `true` or `false`, got the text `false` | 'false' | remove the quotes: false",
+        ),
+        (
+            "flag: 'Off'",
+            "`flag` must be `true` or `false`, got the text `Off` | 'Off' | `Off` is written `false` in this file",
         ),
         ("count: -3", "`count` cannot be negative, got `-3` | -3 | -"),
         ("count: 4.5", "`count` must be a whole number, got `4.5` | 4.5 | -"),

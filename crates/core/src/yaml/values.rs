@@ -128,12 +128,13 @@ impl<'p> Reader<'p> {
         if let Some((Plain::Bool(value), _)) = self.plain() {
             return value;
         }
+        let written =
+            |text: &str, meant| Some(format!("`{text}` is written `{meant}` in this file"));
         let hint = match &self.node.kind {
-            Kind::Scalar { text, .. } => match text.to_ascii_lowercase().as_str() {
-                "yes" | "y" | "on" | "1" | "true" => Some("write true, without quotes".to_owned()),
-                "no" | "n" | "off" | "0" | "false" => {
-                    Some("write false, without quotes".to_owned())
-                }
+            Kind::Scalar { text, quoted } => match (text.to_ascii_lowercase().as_str(), quoted) {
+                ("true" | "false", true) => Some(format!("remove the quotes: {text}")),
+                ("yes" | "y" | "on" | "1" | "true", _) => written(text, "true"),
+                ("no" | "n" | "off" | "0" | "false", _) => written(text, "false"),
                 _ => None,
             },
             _ => None,

@@ -4,8 +4,8 @@ use blueflame_core::event::Event;
 use blueflame_core::gate::{Answer, ValidationAnswer};
 use blueflame_core::rules::Rules;
 
-use crate::story::{NOTHING, Story, second};
-use crate::words::{Details, lock, pipelined, rules, task};
+use crate::story::{NOTHING, Story};
+use crate::words::{Details, lock, pipelined, rules, second, task};
 
 #[test]
 fn failed_commands_go_back_to_the_worker_without_a_validator() {

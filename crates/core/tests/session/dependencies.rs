@@ -5,8 +5,8 @@ use blueflame_core::gate::{Answer, ValidationAnswer};
 use blueflame_core::outcome::{Killer, Outcome};
 use blueflame_core::rules::Rules;
 
-use crate::story::{NOTHING, Story, task_id};
-use crate::words::{Details, pipelined, rules, task};
+use crate::story::{NOTHING, Story};
+use crate::words::{Details, oid, pipelined, rules, task, task_id};
 
 #[test]
 fn row_24_strict_a_task_waits_until_what_it_needs_is_inspected() {
@@ -171,4 +171,42 @@ fn doomed_agents_are_stopped_once_and_it_costs_their_tasks_nothing() {
     let answer = ValidationAnswer::Requeue { notes: String::new() };
     assert_eq!(story.answers(Answer::ValidationFailed(answer)), ["ask session"]);
     assert_eq!(story.continues(&[]), ["cycle 2", "develop a#2"]);
+}
+
+#[test]
+fn what_is_built_on_doomed_work_is_doomed_as_well() {
+    let tasks = [task("a"), task("b").needs(&["a"]), task("c").needs(&["b"])];
+    let mut story = Story::developing(rules(), tasks);
+    for name in ["a", "b", "c"] {
+        story.finishes(name);
+    }
+    for name in ["a", "b", "c"] {
+        story.is_accepted(name);
+    }
+    assert_eq!(
+        story.is_judged("a", false, "bad"),
+        ["stop validate b#1", "stop validate c#1", "ask validation a"]
+    );
+    // c's validator was quicker than the stop; its verdict is worth nothing.
+    assert_eq!(story.is_judged("c", true, "good"), NOTHING);
+    assert_eq!(story.phases(["b", "c"]), ["validating", "requeued"]);
+}
+
+#[test]
+fn unfinished_work_is_forgotten_with_what_it_was_built_on() {
+    let tasks = [task("a"), task("b").group("h").needs(&["a"])];
+    let mut story = Story::developing(Rules { max_retries: 0, ..rules() }, tasks);
+    story.finishes("a");
+    let agent = story.agent("b");
+    story.fact(Event::SnapshotTaken { agent, commit: oid(7) });
+    assert_eq!(story.fails("b", Outcome::TimedOut), ["validation", "accept a"]);
+    assert_eq!(story.task("b").snapshot, Some(oid(7)));
+    story.passes("a");
+    story.folds();
+    story.verifies();
+    assert_eq!(story.rejects("not like this"), ["ask session"]);
+    // The snapshot has the rejected work in it.
+    assert_eq!(story.task("b").snapshot, None);
+    assert_eq!(story.continues(&["b"]), ["cycle 2", "develop a#2"]);
+    assert_eq!(story.finishes("a"), ["inspect a", "develop b#2"]);
 }

@@ -6,8 +6,8 @@ use blueflame_core::money::Spend;
 use blueflame_core::outcome::{FREE_RERUNS, Killer, Outcome};
 use blueflame_core::rules::{PerRole, Rules};
 
-use crate::story::{NOTHING, Story, oid};
-use crate::words::{Details, executor, pipelined, rules, task};
+use crate::story::{NOTHING, Story};
+use crate::words::{Details, executor, oid, pipelined, rules, task};
 
 #[test]
 fn row_20_a_worker_is_tried_again_up_to_max_retries_and_then_the_task_has_failed() {
@@ -39,7 +39,7 @@ fn row_20_a_failed_inspection_is_a_failed_attempt() {
     for expected in ["develop a#2", "end Incomplete"] {
         story.builds("a");
         let violations = vec!["writes to `src/b`".to_owned()];
-        let task = crate::story::task_id("a");
+        let task = crate::words::task_id("a");
         assert_eq!(story.fact(Event::InspectionFinished { task, violations }), [expected]);
     }
     assert_eq!(
@@ -65,8 +65,23 @@ fn what_is_not_a_tasks_fault_is_free_for_a_while() {
 fn what_we_did_ourselves_never_counts() {
     let mut story = Story::developing(Rules { max_retries: 0, ..rules() }, [task("a")]);
     for attempt in 2..20 {
-        let killed = Outcome::Killed { by: Killer::Us };
-        assert_eq!(story.fails("a", killed), [format!("develop a#{attempt}")]);
+        assert_eq!(story.asks_to_stop(), [format!("stop develop a#{}", attempt - 1)]);
+        assert_eq!(story.fails("a", Outcome::Killed { by: Killer::Us }), ["suspend"]);
+        assert_eq!(story.resumes(), [format!("develop a#{attempt}")]);
+    }
+}
+
+#[test]
+fn an_agent_that_claims_we_stopped_it_is_not_believed_for_ever() {
+    for claim in [
+        Outcome::Killed { by: Killer::Us },
+        Outcome::BudgetSpent { limit: blueflame_core::outcome::BudgetScope::Session },
+    ] {
+        let mut story = Story::developing(Rules { max_retries: 0, ..rules() }, [task("a")]);
+        for attempt in 2..=6 {
+            assert_eq!(story.fails("a", claim.clone()), [format!("develop a#{attempt}")]);
+        }
+        assert_eq!(story.fails("a", claim), ["end Incomplete"]);
     }
 }
 
@@ -74,7 +89,7 @@ fn what_we_did_ourselves_never_counts() {
 fn an_agent_that_vanished_is_not_to_blame() {
     let mut story = Story::developing(Rules { max_retries: 0, ..rules() }, [task("a")]);
     let agent = story.agent("a");
-    let lost = Event::AgentLost { agent, spend: Spend::default() };
+    let lost = Event::AgentLost { agent, spend: Some(Spend::default()) };
     assert_eq!(story.fact(lost.clone()), ["develop a#2"]);
     assert_eq!(story.history("a"), ["#1 Failed: killed from outside"]);
     assert!(story.refuses(&lost).ends_with("is not at work"));

@@ -6,6 +6,7 @@
 mod checks;
 mod dependencies;
 mod failures;
+mod limits;
 mod memory_and_limits;
 mod merging;
 mod money;
@@ -15,4 +16,5 @@ mod scheduling;
 mod stopping;
 mod story;
 mod transitions;
+mod views;
 mod words;

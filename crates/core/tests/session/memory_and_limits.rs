@@ -5,8 +5,8 @@ use blueflame_core::event::Event;
 use blueflame_core::outcome::Outcome;
 use blueflame_core::rules::Rules;
 
-use crate::story::{NOTHING, Story, second};
-use crate::words::{Details, pipelined, rules, task, usd};
+use crate::story::{NOTHING, Story};
+use crate::words::{Details, pipelined, rules, second, task, usd};
 
 fn free(mb: u64) -> Event {
     Event::MemorySampled { free_mb: mb }
@@ -31,7 +31,9 @@ fn row_36_little_memory_means_fewer_agents_and_more_memory_more() {
 #[test]
 fn row_36_a_full_memory_starts_nobody_beside_those_who_run() {
     let tasks = [task("a"), task("b"), task("c")];
-    let mut story = Story::developing(Rules { workers: 2, ..frugal() }, tasks);
+    let mut story = Story::begin(Rules { workers: 2, ..frugal() }, tasks);
+    story.fact(free(6_000));
+    story.approves_the_plan();
     story.builds("a");
     assert_eq!(story.state.crew.live().len(), 2);
     story.fact(free(0));
@@ -63,11 +65,12 @@ fn row_36_all_roles_sit_in_the_same_memory() {
 }
 
 #[test]
-fn row_36_after_a_resume_an_old_sample_counts_no_more() {
-    let mut story = Story::begin(frugal(), [task("a"), task("b")]);
-    story.fact(free(0));
-    story.approves_the_plan();
-    assert_eq!(story.resumes(), ["develop b#1"]);
+fn row_36_without_a_sample_only_one_agent_is_sure_to_fit() {
+    let mut story = Story::begin(frugal(), [task("a"), task("b"), task("c")]);
+    assert_eq!(story.approves_the_plan(), ["cycle 1", "develop a#1"]);
+    assert_eq!(story.fact(free(600)), ["develop b#1"]);
+    assert_eq!(story.resumes(), NOTHING, "an old sample counts no more");
+    assert_eq!(story.fact(free(600)), ["develop c#1"]);
 }
 
 #[test]
@@ -145,9 +148,24 @@ fn a_rate_limit_pauses_everyone_until_it_is_over() {
     // The longest pause holds, whatever comes in between.
     assert_eq!(story.fact(Event::ProviderLimited { until: second(600) }), ["wait until 600"]);
     assert_eq!(story.fact(Event::ProviderLimited { until: second(400) }), ["wait until 600"]);
-    assert_eq!(story.resumes(), ["wait until 600"], "a restart does not end it");
+    let early = story.refuses(&Event::PauseEnded);
+    assert!(early.starts_with("the pause lasts until"), "{early}");
+    story.idle = 600;
     assert_eq!(story.fact(Event::PauseEnded), ["develop a#2", "develop c#1"]);
     assert_eq!(story.refuses(&Event::PauseEnded), "nothing is paused");
+}
+
+/// A mistake in a header must not stop work for good.
+#[test]
+fn no_pause_is_longer_than_a_week_and_a_restart_tries_again() {
+    let mut story = Story::developing(rules(), [task("a"), task("b").needs(&["a"])]);
+    let forever = Event::ProviderLimited { until: jiff::Timestamp::MAX };
+    let now = story.now();
+    story.fact(forever);
+    let week = jiff::SignedDuration::from_hours(7 * 24);
+    assert_eq!(story.state.paused_until, Some(now.checked_add(week).unwrap()));
+    story.finishes("a");
+    assert_eq!(story.resumes(), ["develop b#1"]);
 }
 
 #[test]
@@ -158,5 +176,6 @@ fn those_who_run_go_on_and_get_money_during_a_pause() {
     assert_eq!(story.wants_more("a"), ["grant develop a#1 up to 20"]);
     assert_eq!(story.finishes("a"), ["inspect a", "validation", "accept a"]);
     assert_eq!(story.is_accepted("a"), ["wait until 500"]);
+    story.idle = 500;
     assert_eq!(story.fact(Event::PauseEnded), ["validate a#1 up to 10"]);
 }

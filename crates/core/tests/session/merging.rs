@@ -5,8 +5,8 @@ use blueflame_core::outcome::{Outcome, Product};
 use blueflame_core::rules::Rules;
 use blueflame_core::state::merging::Publishing;
 
-use crate::story::{NOTHING, Story, fold, oid};
-use crate::words::{Details, rules, task};
+use crate::story::{NOTHING, Story};
+use crate::words::{Details, fold, oid, rules, task};
 
 /// A story at the fold of the first changeset, with all tasks validated.
 fn merging(rules: Rules, tasks: Vec<blueflame_core::plan::TaskSpec>) -> (Story, Vec<String>) {
@@ -95,6 +95,29 @@ fn row_25_a_group_that_another_needs_comes_first() {
         ]
     );
     assert_eq!(story.merges().last().unwrap(), "end Complete");
+}
+
+#[test]
+fn row_25_a_chain_of_groups_lands_from_its_beginning() {
+    let tasks = [
+        task("c").group("gamma").needs(&["b"]),
+        task("a").group("alpha"),
+        task("b").group("beta").needs(&["a"]),
+    ];
+    let mut story = Story::developing(rules(), tasks);
+    for name in ["a", "b", "c"] {
+        story.finishes(name);
+    }
+    story.passes("a");
+    story.passes("b");
+    assert_eq!(
+        story.passes("c"),
+        [
+            "validate c#1",
+            "merge alpha.c1[a], beta.c1[b] after alpha.c1, gamma.c1[c] after beta.c1",
+            "fold alpha.c1[a]"
+        ]
+    );
 }
 
 /// Alpha first, beta built on it, and gamma by itself.
@@ -190,7 +213,7 @@ fn only_a_task_of_the_changeset_can_be_guilty() {
     let (mut story, _) = merging(rules(), vec![task("a"), task("b").group("h")]);
     story.folds();
     let result = blueflame_core::event::VerifyResult::Failed {
-        culprit: Some(crate::story::task_id("b")),
+        culprit: Some(crate::words::task_id("b")),
         evidence: String::new(),
     };
     let event = Event::VerifyFinished { changeset: story.changeset(), result };

@@ -7,8 +7,8 @@ use blueflame_core::money::Budget;
 use blueflame_core::outcome::{BudgetScope, Killer, Outcome};
 use blueflame_core::rules::{PerRole, Rules};
 
-use crate::story::{NOTHING, Story, cost, oid};
-use crate::words::{Details, pipelined, rules, task, usd};
+use crate::story::{NOTHING, Story};
+use crate::words::{Details, cost, oid, pipelined, rules, task, usd};
 
 fn with_budget(budget: Budget) -> Rules {
     Rules { session_budget: budget, ..rules() }
@@ -211,6 +211,19 @@ fn a_share_ends_at_the_agents_own_limit() {
 }
 
 #[test]
+fn an_agent_past_its_own_limit_gets_nothing_and_keeps_its_place() {
+    let agent_budgets = PerRole { worker: usd(15), ..PerRole::default() };
+    let rules = Rules { agent_budgets, workers: 1, ..with_budget(usd(160)) };
+    let mut story = Story::developing(rules, [task("a"), task("b")]);
+    story.has_spent("a", 20);
+    let more = Event::GrantWanted { agent: story.agent("a") };
+    let why = format!("`{}` has all it may ever have", story.agent("a"));
+    assert_eq!(story.refuses(&more), why, "its attempt process ends it");
+    let spent = Outcome::BudgetSpent { limit: BudgetScope::Agent };
+    assert_eq!(story.fails("a", spent), ["develop a#2 up to 10"]);
+}
+
+#[test]
 fn nobody_is_asked_while_someone_may_leave_money_over() {
     let tasks = [task("a"), task("b"), task("c")];
     let mut story = Story::begin(with_budget(usd(2)), tasks);
@@ -266,4 +279,27 @@ fn agents_that_are_being_stopped_get_nothing_more() {
     story.is_accepted("b");
     assert_eq!(story.is_judged("a", false, "bad"), ["stop validate b#1", "ask validation a"]);
     assert_eq!(story.wants_more("b"), NOTHING);
+}
+
+/// What a lost agent spent while nobody listened is not known, so all that it
+/// held is gone: otherwise every crash would make the budget larger.
+#[test]
+fn a_lost_agent_takes_its_share_with_it() {
+    let mut story = Story::developing(with_budget(usd(32)), [task("a")]);
+    for held in [2, 4, 6] {
+        assert_eq!(left(&story), 32 - held, "one share is held, the others are gone");
+        let lost = Event::AgentLost { agent: story.agent("a"), spend: None };
+        story.fact(lost);
+    }
+    let known = Event::AgentLost { agent: story.agent("a"), spend: Some(cost(1)) };
+    story.fact(known);
+    assert_eq!(left(&story), 32 - 6 - 1 - 2, "what is known is all that is booked");
+    assert_eq!(story.state.crew.spent(), cost(1), "and all that is shown as spent");
+}
+
+fn left(story: &Story) -> u64 {
+    match story.state.crew.room() {
+        blueflame_core::state::crew::Room::Limited { left, .. } => left,
+        blueflame_core::state::crew::Room::Unlimited => u64::MAX,
+    }
 }

@@ -8,8 +8,8 @@ use blueflame_core::money::Spend;
 use blueflame_core::outcome::{Outcome, Product};
 use blueflame_core::rules::Rules;
 
-use crate::story::{Story, cost, oid, second, task_id};
-use crate::words::{Details, rules, task, usd};
+use crate::story::Story;
+use crate::words::{Details, cost, oid, rules, second, task, task_id, usd};
 
 /// Every phase, each reached the way a session reaches it, always for `a`.
 pub fn stories() -> BTreeMap<&'static str, Story> {

@@ -8,8 +8,8 @@ use blueflame_core::plan::{Plan, TaskSpec};
 use blueflame_core::rules::{PerRole, Rules};
 use blueflame_core::state::Stage;
 
-use crate::story::{NOTHING, Story, task_id};
-use crate::words::{Details, executor, rules, task};
+use crate::story::{NOTHING, Story};
+use crate::words::{Details, executor, rules, task, task_id};
 
 fn replan(notes: &str) -> Answer {
     Answer::Plan(PlanAnswer::Replan { notes: notes.into() })
@@ -84,8 +84,8 @@ fn a_rejected_plan_gives_the_planner_its_retries_back() {
     assert_eq!(story.fails("planner", Outcome::TimedOut), ["end PlanningFailed"]);
 }
 
-/// One group landed, one task skipped, one rejected, one failed; the person
-/// wants another plan.
+/// The first plan was sent back once. Then one group landed, one task was
+/// skipped, one rejected, one failed; the person wants another plan.
 fn replanning() -> Story {
     let tasks = [
         task("landed").group("one"),
@@ -93,8 +93,11 @@ fn replanning() -> Story {
         task("rejected").group("three"),
         task("failed").group("four"),
     ];
-    let mut story =
-        Story::developing(Rules { max_retries: 0, max_wave_cycles: 2, ..rules() }, tasks);
+    let rules = Rules { max_retries: 0, max_wave_cycles: 2, ..rules() };
+    let mut story = Story::begin(rules, tasks.clone());
+    assert_eq!(story.answers(replan("are you sure?")), ["plan"]);
+    story.proposes(tasks);
+    story.approves_the_plan();
     story.fails("failed", Outcome::TimedOut);
     for name in ["landed", "skipped", "rejected"] {
         story.finishes(name);
@@ -150,6 +153,25 @@ fn row_31_validated_work_is_kept_if_the_plan_still_has_the_very_same_task() {
     let mut story = replanning();
     story.proposes([task("skipped").group("two").priority(7), task("new")]);
     assert_eq!(story.approves_the_plan(), ["cycle 2", "develop new#1", "develop skipped#2"]);
+}
+
+#[test]
+fn row_31_validated_work_is_not_kept_without_what_it_was_built_on() {
+    let mut story = Story::developing(rules(), [task("x"), task("y").needs(&["x"])]);
+    for name in ["x", "y"] {
+        story.finishes(name);
+    }
+    for name in ["x", "y"] {
+        story.passes(name);
+    }
+    story.folds();
+    story.verifies();
+    assert_eq!(story.skips(), ["ask session"]);
+    story.answers(Answer::Session(SessionAnswer::Replan { notes: String::new() }));
+    story.proposes([task("x").priority(7), task("y").needs(&["x"])]);
+    assert_eq!(story.approves_the_plan(), ["cycle 2", "develop x#2"]);
+    assert_eq!(story.history("y"), ["#1 Superseded: what it was built on is done again"]);
+    assert_eq!(story.finishes("x"), ["inspect x", "develop y#2"]);
 }
 
 #[test]

@@ -87,13 +87,21 @@ fn row_23_tasks_with_the_same_files_run_one_after_the_other_in_one_wave() {
 }
 
 #[test]
+fn row_23_files_given_out_in_the_same_decision_count_as_taken() {
+    let tasks = [task("a").locks(&["x"]), task("b").locks(&["y"]), task("c").locks(&["y"])];
+    let mut story = Story::begin(rules(), tasks);
+    assert_eq!(story.approves_the_plan(), ["cycle 1", "develop a#1", "develop b#1"]);
+    assert_eq!(story.builds("b"), ["inspect b", "develop c#1"]);
+}
+
+#[test]
 fn files_are_free_when_the_worker_ends_and_not_before() {
     let tasks = [task("a").locks(&["x"]), task("b").locks(&["x"]).priority(2)];
     let mut story = Story::developing(rules(), tasks);
     assert_eq!(story.fails("a", Outcome::TimedOut), ["develop a#2"]);
     let claim = Event::AgentClaimed {
         agent: blueflame_core::ids::AgentId::from_number(Role::Worker, 99),
-        work: blueflame_core::event::Work::Develop { task: crate::story::task_id("b"), attempt: 1 },
+        work: blueflame_core::event::Work::Develop { task: crate::words::task_id("b"), attempt: 1 },
         executor: executor("claude"),
         cap: blueflame_core::money::Budget::Unlimited,
         grant: blueflame_core::money::Budget::Unlimited,
@@ -176,10 +184,10 @@ fn a_task_names_its_executor_and_the_next_one_steps_in_after_a_crash() {
 }
 
 #[test]
-fn an_executor_that_cannot_be_started_gives_way_and_costs_a_retry() {
+fn an_executor_that_cannot_be_started_gives_way_and_costs_nothing_while_there_is_another() {
     let executors =
         PerRole { worker: vec![executor("claude"), executor("codex")], ..rules().executors };
-    let mut story = Story::developing(Rules { executors, max_retries: 1, ..rules() }, [task("a")]);
+    let mut story = Story::developing(Rules { executors, max_retries: 0, ..rules() }, [task("a")]);
     let agent = story.agent("a");
     let failed = Event::AgentStartFailed { agent, reason: "no such program".into() };
     assert_eq!(story.fact(failed), ["develop a#2 with codex"]);
@@ -188,7 +196,20 @@ fn an_executor_that_cannot_be_started_gives_way_and_costs_a_retry() {
     let agent = story.agent("a");
     let running = Event::AgentStartFailed { agent: agent.clone(), reason: String::new() };
     assert_eq!(story.refuses(&running), format!("`{agent}` is running"));
+    assert_eq!(story.task("a").tally.retries, 0);
     assert_eq!(story.fails("a", Outcome::TimedOut), ["end Incomplete"]);
+}
+
+#[test]
+fn when_no_executor_can_be_started_the_task_fails() {
+    let executors =
+        PerRole { worker: vec![executor("claude"), executor("codex")], ..rules().executors };
+    let mut story = Story::developing(Rules { executors, max_retries: 0, ..rules() }, [task("a")]);
+    for expected in ["develop a#2 with codex", "end Incomplete"] {
+        let agent = story.agent("a");
+        let failed = Event::AgentStartFailed { agent, reason: "no such program".into() };
+        assert_eq!(story.fact(failed), [expected]);
+    }
 }
 
 #[test]

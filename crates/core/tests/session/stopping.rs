@@ -5,8 +5,8 @@ use blueflame_core::gate::{Answer, SessionAnswer};
 use blueflame_core::outcome::{Killer, Outcome};
 use blueflame_core::rules::Rules;
 
-use crate::story::{NOTHING, Story, oid};
-use crate::words::{Details, rules, task};
+use crate::story::{NOTHING, Story};
+use crate::words::{Details, oid, rules, task};
 
 type Step = fn(&mut Story);
 
@@ -24,7 +24,7 @@ fn at(stage: &str) -> Story {
         }),
         ("folding", |story| drop(story.conflicts())),
         ("resolving", |story| {
-            let fold = crate::story::fold(0xabc, "resolved");
+            let fold = crate::words::fold(0xabc, "resolved");
             let product = blueflame_core::outcome::Product::Resolution(fold);
             story.exits("merger", Outcome::Finished { product });
         }),
@@ -77,9 +77,23 @@ fn a_session_can_be_stopped_in_every_stage_and_goes_on_where_it_was() {
             for agent in story.state.crew.live().clone().into_keys() {
                 let outcome = Outcome::Killed { by: Killer::Us };
                 said =
-                    story.fact(Event::AgentExited { agent, outcome, spend: crate::story::cost(1) });
+                    story.fact(Event::AgentExited { agent, outcome, spend: crate::words::cost(1) });
             }
         }
+        // A branch that is being moved is waited for: afterwards nothing moves.
+        let again = match stage {
+            "landing" => {
+                assert_eq!(said, NOTHING, "{stage}");
+                said = story.lands();
+                &["publish"][..]
+            }
+            "publishing" => {
+                assert_eq!(said, NOTHING, "{stage}");
+                said = story.publishes(blueflame_core::event::PublishResult::Published);
+                &["fold h.c1[b]"][..]
+            }
+            _ => again,
+        };
         assert_eq!(said, ["suspend"], "{stage}");
         assert_eq!(story.refuses(&Event::PauseEnded), "the session is suspended");
         assert_eq!(story.resumes(), again, "{stage}");

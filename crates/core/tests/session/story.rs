@@ -11,9 +11,9 @@ use blueflame_core::event::{
     Event, FoldResult, LandResult, Process, PublishResult, VerifyResult, Work,
 };
 use blueflame_core::gate::{Answer, ChangesetAnswer, Gate, PlanAnswer, SessionAnswer};
-use blueflame_core::ids::{AgentId, ChangesetId, Oid, SessionId, TaskId};
-use blueflame_core::money::{Spend, Usage, Usd};
-use blueflame_core::outcome::{Fold, Outcome, Product, Verdict};
+use blueflame_core::ids::{AgentId, ChangesetId, SessionId, TaskId};
+use blueflame_core::money::Spend;
+use blueflame_core::outcome::{Outcome, Product, Verdict};
 use blueflame_core::plan::{Plan, TaskSpec};
 use blueflame_core::rules::Rules;
 use blueflame_core::state::State;
@@ -21,7 +21,7 @@ use blueflame_core::state::merging::Publishing;
 use blueflame_core::state::task::Task;
 use jiff::Timestamp;
 
-use crate::words;
+use crate::words::{self, cost, fold, oid, second, task_id};
 
 /// What a story says when nothing was done.
 pub const NOTHING: [&str; 0] = [];
@@ -32,30 +32,13 @@ const RESTLESS: usize = 1_000;
 #[derive(Clone, Debug)]
 pub struct Story {
     pub state: State,
+    /// Seconds that passed without an event.
+    pub idle: i64,
     /// Fingerprint of the configuration file as it is now.
     pub config: String,
     journal: Vec<(Timestamp, Event)>,
     agents: u32,
     folds: u32,
-}
-
-pub fn task_id(name: &str) -> TaskId {
-    TaskId::new(name).expect("a plain word")
-}
-
-pub fn oid(number: u32) -> Oid {
-    Oid::new(format!("{number:040x}")).expect("forty hexadecimal digits")
-}
-
-/// A moment, in seconds since the session started.
-pub fn second(number: i64) -> Timestamp {
-    Timestamp::from_second(1_770_000_000 + number).expect("a moment of this century")
-}
-
-/// The same figure as micro-dollars and as tokens.
-pub fn cost(amount: u64) -> Spend {
-    let usage = Usage { input: amount, ..Usage::default() };
-    Spend { usage, cost: Usd::from_micros(amount) }
 }
 
 impl Story {
@@ -87,6 +70,7 @@ impl Story {
         let state = State::begin(second(0), &first).expect("a plan without contradictions");
         let mut story = Story {
             state,
+            idle: 0,
             config: "original".into(),
             journal: vec![(second(0), first)],
             agents: 0,
@@ -323,7 +307,7 @@ impl Story {
     }
 
     pub fn now(&self) -> Timestamp {
-        second(i64::try_from(self.journal.len()).expect("a short story"))
+        second(i64::try_from(self.journal.len()).expect("a short story") + self.idle)
     }
 
     // How the story goes on.
@@ -334,6 +318,11 @@ impl Story {
             panic!("{illegal}\n{event:?}");
         }
         self.journal.push((at, event));
+    }
+
+    /// An event after which nothing is done yet.
+    pub fn silently(&mut self, event: Event) {
+        self.record(event);
     }
 
     /// Does what there is to do, until there is nothing.
@@ -363,8 +352,4 @@ impl Story {
         assert_eq!(again.as_ref(), Some(&self.state), "a replay gives another state");
         done
     }
-}
-
-pub fn fold(commit: u32, patch: &str) -> Fold {
-    Fold { commit: oid(commit), patch: patch.into(), files: 1, insertions: 1, deletions: 0 }
 }

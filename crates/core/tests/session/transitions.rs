@@ -14,8 +14,8 @@ use blueflame_core::money::{Budget, Spend};
 use blueflame_core::outcome::{Killer, Outcome, Product, Verdict};
 
 use crate::phases::{commit, stories};
-use crate::story::{Story, cost, oid, second, task_id};
-use crate::words::{self, executor, usd};
+use crate::story::Story;
+use crate::words::{self, cost, executor, oid, second, task_id, usd};
 
 /// Phase, event, and the phase after it. Retries: two at the start, none left
 /// in `built (last try)` and `working (last try)`.
@@ -171,7 +171,7 @@ fn events(story: &Story) -> BTreeMap<&'static str, Event> {
         ("verdict-fail", verdict(false)),
         ("timed-out", exited(Outcome::TimedOut)),
         ("killed-by-us", exited(Outcome::Killed { by: Killer::Us })),
-        ("lost", Event::AgentLost { agent: agent.clone(), spend: Spend::default() }),
+        ("lost", Event::AgentLost { agent: agent.clone(), spend: Some(Spend::default()) }),
         ("inspection-started", Event::InspectionStarted { task: a() }),
         ("inspection-clean", Event::InspectionFinished { task: a(), violations: Vec::new() }),
         ("inspection-violated", Event::InspectionFinished { task: a(), violations: red() }),

@@ -3,15 +3,38 @@
 use blueflame_core::decide::Action;
 use blueflame_core::event::{Deferral, PlannedChangeset, Work};
 use blueflame_core::gate::Gate;
-use blueflame_core::ids::{AgentId, ChangesetId, ExecutorName, GroupName, TaskId};
+use blueflame_core::ids::{AgentId, ChangesetId, ExecutorName, GroupName, Oid, TaskId};
 use blueflame_core::lock_path::LockPath;
-use blueflame_core::money::{Budget, Usd};
+use blueflame_core::money::{Budget, Spend, Usage, Usd};
+use blueflame_core::outcome::Fold;
 use blueflame_core::plan::TaskSpec;
 use blueflame_core::rules::{PerRole, Rules, WaveMode};
 use blueflame_core::state::State;
 use blueflame_core::state::task::{Dropped, Phase};
+use jiff::Timestamp;
 
-use crate::story::{second, task_id};
+pub fn task_id(name: &str) -> TaskId {
+    TaskId::new(name).expect("a plain word")
+}
+
+pub fn oid(number: u32) -> Oid {
+    Oid::new(format!("{number:040x}")).expect("forty hexadecimal digits")
+}
+
+/// A moment, in seconds since the session started.
+pub fn second(number: i64) -> Timestamp {
+    Timestamp::from_second(1_770_000_000 + number).expect("a moment of this century")
+}
+
+/// The same figure as micro-dollars and as tokens.
+pub fn cost(amount: u64) -> Spend {
+    let usage = Usage { input: amount, ..Usage::default() };
+    Spend { usage, cost: Usd::from_micros(amount) }
+}
+
+pub fn fold(commit: u32, patch: &str) -> Fold {
+    Fold { commit: oid(commit), patch: patch.into(), files: 1, insertions: 1, deletions: 0 }
+}
 
 /// Rules with room for everything; a test changes what it is about.
 pub fn rules() -> Rules {

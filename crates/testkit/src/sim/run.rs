@@ -41,7 +41,7 @@ impl std::fmt::Display for Broken {
         writeln!(f, "seed {}: {}", self.seed, self.finding)?;
         write!(
             f,
-            "repeat it with: cargo run -p blueflame-testkit --bin simulate -- --seed {}",
+            "repeat it with: cargo run -p blueflame-testkit --example simulate -- --seed {}",
             self.seed
         )
     }
@@ -272,6 +272,9 @@ impl Session {
     }
 
     fn plan_disturbances(&mut self) {
+        if self.state.rules.memory_per_agent_mb.is_some() && self.rng.percent(90) {
+            self.later(1, Happening::Own(Own::Memory));
+        }
         if self.rng.percent(self.temper.memory_changes) {
             self.later_own(400_000, Own::Memory);
         }
@@ -560,7 +563,7 @@ impl Session {
             .collect();
         for (id, known_started, asked, grant) in live {
             let Some(agent) = self.world.agents.get(&id).cloned() else {
-                self.record(Event::AgentLost { agent: id, spend: Spend::default() })?;
+                self.record(Event::AgentLost { agent: id, spend: None })?;
                 continue;
             };
             if !known_started {
@@ -606,6 +609,7 @@ impl Session {
         if text(&again)? != text(&self.state)? {
             return Err("a replay of the journal prints differently".into());
         }
+        self.check_true_spending()?;
         for (changeset, commit) in &self.world.landed {
             let recorded = self.journal.iter().any(|(_, event)| {
                 matches!(event, Event::LandFinished { changeset: id, result: LandResult::Landed }
@@ -616,6 +620,23 @@ impl Session {
             }
         }
         Ok(())
+    }
+
+    /// What was really spent, whatever anyone recorded, stays within the
+    /// budget but for one request for each agent at work.
+    fn check_true_spending(&self) -> Result<(), String> {
+        let spent = &self.world.true_spend;
+        let (spent, limit) = match self.state.crew.session_budget() {
+            Budget::Unlimited => return Ok(()),
+            Budget::Usd(limit) => (spent.cost.micros(), limit.micros()),
+            Budget::Tokens(limit) => (spent.usage.total(), limit),
+        };
+        let most_at_once = u64::from(self.state.rules.workers + self.state.rules.validators + 1);
+        if spent <= limit + most_at_once * scenario::DEAREST_REQUEST {
+            Ok(())
+        } else {
+            Err(format!("{spent} were really spent of {limit}"))
+        }
     }
 }
 

@@ -44,6 +44,8 @@ pub struct World {
     /// What really landed, whether or not anyone recorded it.
     pub landed: BTreeMap<ChangesetId, Oid>,
     pub published: BTreeSet<Oid>,
+    /// What all agents together cost, also those nobody will hear of again.
+    pub true_spend: Spend,
 }
 
 /// What an agent did in one step of its own.
@@ -103,7 +105,12 @@ impl World {
             return None;
         }
         if agent.stop {
-            return Some(agent.seal(Outcome::Killed { by: Killer::Us }));
+            let limit = BudgetScope::Session;
+            return Some(agent.seal(if agent.waits_for_grant {
+                Outcome::BudgetSpent { limit }
+            } else {
+                Outcome::Killed { by: Killer::Us }
+            }));
         }
         if now_ms >= agent.started_ms + WALL_CLOCK_MS {
             return Some(agent.seal(Outcome::TimedOut));
@@ -124,7 +131,9 @@ impl World {
         agent.requests_left -= 1;
         let cost = rng.between(1, DEAREST_REQUEST);
         let usage = Usage { input: cost / 2, output: cost - cost / 2, ..Usage::default() };
-        agent.spend = agent.spend.plus(Spend { usage, cost: Usd::from_micros(cost) });
+        let spend = Spend { usage, cost: Usd::from_micros(cost) };
+        agent.spend = agent.spend.plus(spend);
+        self.true_spend = self.true_spend.plus(spend);
         Some(AgentStep::Spent { next_in_ms: rng.between(50, 20_000) })
     }
 

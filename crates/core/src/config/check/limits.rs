@@ -87,6 +87,11 @@ fn one_unit(
         check.error(&path, usd, format!("{why}, got `{}`", usd.value), hint);
         return Budget::Unlimited;
     };
+    if dollars == Usd::ZERO && usd.value > 0.0 {
+        let message = format!("is less than a millionth of a dollar, got `{}`", usd.value);
+        check.error(&path, usd, message, "write at least 0.000001, or 0 for no limit");
+        return Budget::Unlimited;
+    }
     match (dollars, tokens.value) {
         (Usd::ZERO, 0) => Budget::Unlimited,
         (Usd::ZERO, tokens) => Budget::Tokens(tokens),

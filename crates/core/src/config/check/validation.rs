@@ -62,6 +62,16 @@ fn require_tests(check: Check<'_>, file: &file::RequireTests) -> Option<RequireT
             .hint("list the patterns of test files, or set enabled: false"),
         );
     }
+    if file.enabled.value && file.source_patterns.is_empty() {
+        check.problems.push(
+            Problem::warning(
+                format!("{path}.source_patterns"),
+                "is empty, so no change is asked for tests",
+            )
+            .at(file.enabled.span, "tests are required here")
+            .hint("list the patterns of source files, or set enabled: false"),
+        );
+    }
     file.enabled.value.then_some(RequireTests { sources, tests })
 }
 

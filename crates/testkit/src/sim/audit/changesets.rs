@@ -135,6 +135,10 @@ impl Changesets {
         Ok(())
     }
 
+    pub fn wanting(&self, id: &ChangesetId) -> usize {
+        self.entries.get(id).map_or(0, |entry| entry.mergers.wanting)
+    }
+
     pub fn resolved(&mut self, id: &ChangesetId, fold: &Fold) -> Result<(), Finding> {
         let entry = self.entry(id)?;
         entry.fold = Some(fold.clone());

@@ -8,7 +8,7 @@ mod changesets;
 mod money;
 mod tasks;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use blueflame_core::event::{End, Event, Work};
 use blueflame_core::gate::{
@@ -52,6 +52,7 @@ pub struct Auditor {
     part: Part,
     cycle: u32,
     live: BTreeMap<AgentId, Work>,
+    told_to_stop: BTreeSet<AgentId>,
     tasks: Tasks,
     purse: Purse,
     changesets: Changesets,
@@ -72,21 +73,33 @@ pub struct Auditor {
 pub(crate) struct Chances {
     pub(crate) counted: u32,
     pub(crate) free: u32,
+    /// Executors that crashed or were not there.
+    pub(crate) wanting: usize,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Blame {
     Agent,
+    /// It broke, and another executor may do better.
+    Crash,
+    /// Its program could not be started; another can, or none can.
+    Program,
+    ProgramAtLast,
     Circumstances,
     Us,
 }
 
 impl Chances {
     pub(crate) fn lose(&mut self, blame: Blame) {
+        if matches!(blame, Blame::Crash | Blame::Program | Blame::ProgramAtLast) {
+            self.wanting += 1;
+        }
         match blame {
-            Blame::Us => {}
+            Blame::Us | Blame::Program => {}
             Blame::Circumstances if self.free < 5 => self.free += 1,
-            Blame::Circumstances | Blame::Agent => self.counted += 1,
+            Blame::Circumstances | Blame::Agent | Blame::Crash | Blame::ProgramAtLast => {
+                self.counted += 1;
+            }
         }
     }
 
@@ -102,13 +115,13 @@ fn blame(outcome: &Outcome) -> Option<Blame> {
         Outcome::BudgetSpent { limit: BudgetScope::Session }
         | Outcome::Killed { by: Killer::Us } => Blame::Us,
         Outcome::RateLimited { .. } | Outcome::Killed { by: Killer::Other } => Blame::Circumstances,
+        Outcome::Crashed { .. } => Blame::Crash,
         Outcome::NoOp
         | Outcome::Uncommitted
         | Outcome::MaxTurns
         | Outcome::BudgetSpent { limit: BudgetScope::Agent }
         | Outcome::TimedOut
         | Outcome::Killed { by: Killer::Memory }
-        | Outcome::Crashed { .. }
         | Outcome::Violated { .. }
         | Outcome::Malformed { .. } => Blame::Agent,
     })
@@ -121,6 +134,7 @@ impl Auditor {
             part: Part::Planning,
             cycle: 0,
             live: BTreeMap::new(),
+            told_to_stop: BTreeSet::new(),
             tasks: Tasks::new(rules.max_retries),
             purse: Purse::new(rules),
             changesets: Changesets::new(rules.publish, rules.max_retries),
@@ -150,6 +164,8 @@ impl Auditor {
                 self.gate = None;
                 self.stopping = false;
                 self.memory_holds = None;
+                self.paused = false;
+                self.told_to_stop.clear();
             }
             Event::StopRequested => self.stopping = true,
             Event::SessionSuspended => {
@@ -185,19 +201,25 @@ impl Auditor {
                 self.claimed(agent, work)?;
                 self.purse.claimed(agent, *cap, *grant)?;
             }
-            Event::AgentStarted { agent, .. }
-            | Event::StopSent { agent }
-            | Event::GrantWanted { agent } => {
+            Event::AgentStarted { agent, .. } | Event::GrantWanted { agent } => {
                 must!(self.live.contains_key(agent), "{agent} is not at work");
+            }
+            Event::StopSent { agent } => {
+                must!(self.live.contains_key(agent), "{agent} is not at work");
+                self.told_to_stop.insert(agent.clone());
             }
             Event::Granted { agent, grant } => self.purse.granted(agent, *grant)?,
             Event::UsageReported { agent, spend } => self.purse.used(agent, spend)?,
             Event::AgentStartFailed { agent, .. } => {
                 self.purse.left(agent, &Spend::default())?;
-                self.left(agent, Blame::Agent)?;
+                let blame = self.start_failed(agent);
+                self.left(agent, blame)?;
             }
             Event::AgentLost { agent, spend } => {
-                self.purse.left(agent, spend)?;
+                match spend {
+                    Some(spend) => self.purse.left(agent, spend)?,
+                    None => self.purse.written_off(agent)?,
+                }
                 self.left(agent, Blame::Circumstances)?;
             }
             Event::AgentExited { agent, outcome, spend } => {
@@ -240,7 +262,8 @@ impl Auditor {
     fn claimed(&mut self, agent: &AgentId, work: &Work) -> Result<(), Finding> {
         must!(!self.paused, "an agent was started during a provider's pause");
         must!(!self.stopping, "an agent was started while stopping");
-        if let Some(holds) = self.memory_holds {
+        if self.rules.memory_per_agent_mb.is_some() {
+            let holds = self.memory_holds.unwrap_or(1);
             must!((self.live.len() as u64) < holds, "more agents than the memory holds");
         }
         let in_role = self.live.values().filter(|other| other.role() == work.role()).count();
@@ -300,7 +323,26 @@ impl Auditor {
         Ok(())
     }
 
+    /// A program that is not there costs a chance only when there is no other
+    /// left to try.
+    fn start_failed(&mut self, agent: &AgentId) -> Blame {
+        let Some(work) = self.live.get(agent) else { return Blame::Agent };
+        let configured = self.rules.executors.of(work.role());
+        let (wanting, chain) = match work {
+            Work::Plan => (self.planner.wanting, configured.len()),
+            Work::Develop { task, .. } => self.tasks.executors(task, configured),
+            Work::Validate { task, .. } => (self.tasks.validators_wanting(task), configured.len()),
+            Work::Resolve { changeset } => (self.changesets.wanting(changeset), configured.len()),
+        };
+        if wanting + 1 < chain { Blame::Program } else { Blame::ProgramAtLast }
+    }
+
     fn left(&mut self, agent: &AgentId, blame: Blame) -> Result<(), Finding> {
+        let blame = match blame {
+            // Only what was told to stop was stopped by us.
+            Blame::Us if !self.told_to_stop.contains(agent) => Blame::Circumstances,
+            blame => blame,
+        };
         let work = self.live.remove(agent).ok_or("an end of nobody")?;
         match work {
             Work::Plan => self.planner.lose(blame),
@@ -324,7 +366,8 @@ impl Auditor {
                 must!(self.tasks.anything_open(), "asked to go on with nothing to do");
                 must!(self.cycle < self.rules.max_wave_cycles, "asked for one cycle too many");
             }
-            Gate::ValidationFailed(_) | Gate::ValidatorFailed(_) => {}
+            Gate::ValidationFailed(task) => self.tasks.asked_about_dispute(task)?,
+            Gate::ValidatorFailed(task) => self.tasks.asked_about_validators(task)?,
         }
         self.gate = Some(gate.clone());
         Ok(())

@@ -118,6 +118,13 @@ impl Purse {
         Ok(())
     }
 
+    /// Nobody knows what it spent last: all that it held is gone.
+    pub fn written_off(&mut self, agent: &AgentId) -> Result<(), Finding> {
+        let share = self.held.remove(agent).ok_or("an end of nobody")?;
+        self.spent_by_the_gone += share.grant.max(self.in_unit(&share.spent));
+        Ok(())
+    }
+
     /// People are only bothered when the money is really gone.
     pub fn asked(&self) -> Result<(), Finding> {
         let limit = Self::figure(self.limit).ok_or("asked about a budget that is unlimited")?;

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use blueflame_core::ids::TaskId;
+use blueflame_core::ids::{ExecutorName, TaskId};
 use blueflame_core::lock_path::LockPath;
 use blueflame_core::plan::{Plan, TaskSpec};
 use blueflame_core::rules::WaveMode;
@@ -22,6 +22,8 @@ struct Entry {
     passed: bool,
     /// Its commands failed once too often: a person decides.
     disputed: bool,
+    /// A validator failed it.
+    failed_review: bool,
     landed: bool,
     /// Failed for good, or dropped by the person.
     lost: bool,
@@ -59,6 +61,7 @@ impl Tasks {
                     accepted: false,
                     passed: false,
                     disputed: false,
+                    failed_review: false,
                     landed: false,
                     lost: false,
                     chances: Chances::default(),
@@ -169,7 +172,10 @@ impl Tasks {
     }
 
     pub fn validator_failed(&mut self, task: &TaskId, blame: Blame) -> Result<(), Finding> {
-        self.entry(task)?.validators.lose(blame);
+        let validators = &mut self.entry(task)?.validators;
+        validators.lose(blame);
+        // Whatever was wrong with it, the next one should be another one.
+        validators.wanting += usize::from(blame == Blame::Agent);
         Ok(())
     }
 
@@ -182,10 +188,34 @@ impl Tasks {
         let entry = self.entry(task)?;
         // What it was built on may have been sent back meanwhile.
         entry.passed = pass && entry.sound;
+        entry.failed_review = !pass && entry.sound;
         if !pass {
             // Whatever a person says of it, nothing is built on it as it is.
             self.spoil_dependents(task);
         }
+        Ok(())
+    }
+
+    /// How many executors were found wanting, of how many there are.
+    pub fn executors(&self, task: &TaskId, configured: &[ExecutorName]) -> (usize, usize) {
+        let Some(entry) = self.entries.get(task) else { return (0, 0) };
+        let extra = entry.spec.executor.as_ref().is_some_and(|own| !configured.contains(own));
+        (entry.chances.wanting, configured.len() + usize::from(extra))
+    }
+
+    pub fn validators_wanting(&self, task: &TaskId) -> usize {
+        self.entries.get(task).map_or(0, |entry| entry.validators.wanting)
+    }
+
+    pub fn asked_about_dispute(&self, task: &TaskId) -> Result<(), Finding> {
+        let entry = self.entries.get(task).ok_or("asked about nothing")?;
+        must!(entry.disputed || entry.failed_review, "asked about {task}, which nobody disputes");
+        Ok(())
+    }
+
+    pub fn asked_about_validators(&self, task: &TaskId) -> Result<(), Finding> {
+        let entry = self.entries.get(task).ok_or("asked about nothing")?;
+        must!(entry.validators.are_gone(1), "asked about {task} with validators left to try");
         Ok(())
     }
 
@@ -242,7 +272,7 @@ impl Tasks {
     fn spoil(&mut self, task: &TaskId) -> Result<(), Finding> {
         let entry = self.entry(task)?;
         (entry.built, entry.sound, entry.accepted, entry.passed) = (false, false, false, false);
-        entry.disputed = false;
+        (entry.disputed, entry.failed_review) = (false, false);
         self.spoil_dependents(task);
         Ok(())
     }
@@ -255,7 +285,7 @@ impl Tasks {
                 let worked_on = entry.sound || entry.accepted || entry.passed || entry.disputed;
                 if depends && worked_on {
                     (entry.sound, entry.accepted, entry.passed) = (false, false, false);
-                    entry.disputed = false;
+                    (entry.disputed, entry.failed_review) = (false, false);
                     entry.chances = Chances::default();
                     spoilt.push(id.clone());
                 }
