@@ -5,7 +5,10 @@ use std::io::IsTerminal as _;
 
 use anstream::eprint;
 use blueflame_core::yaml::{Problem, Severity, Span};
-use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource};
+use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan};
+
+use crate::excerpt::{Excerpt, Lines};
+use crate::narrate::plain;
 
 /// Nobody reads more at once; the first ones often explain the others.
 const MOST_SHOWN: usize = 50;
@@ -41,12 +44,13 @@ pub fn render(problems: &[Problem], name: &str, bytes: &[u8], look: Look) -> Str
     };
     let handler = GraphicalReportHandler::new_themed(theme).with_width(100).with_context_lines(1);
     let text = String::from_utf8_lossy(bytes);
+    let lines = Lines::new(&text);
     let mut report = String::new();
     for problem in problems.iter().take(MOST_SHOWN) {
-        let drawn = Drawn::new(problem, name, &text);
+        let drawn = Drawn::new(problem, name, &text, &lines);
         if handler.render_report(&mut report, &drawn).is_err() {
             // Without the drawing the words must still come through.
-            let _ = writeln!(report, "{problem}");
+            let _ = writeln!(report, "{drawn}");
         }
         report.push('\n');
     }
@@ -79,35 +83,40 @@ fn count(problems: &[Problem], name: &str) -> String {
 struct Drawn<'p> {
     problem: &'p Problem,
     /// `None` when the problem is about something that is not in the file.
-    source: Option<NamedSource<String>>,
+    source: Option<Excerpt>,
     labels: Vec<LabeledSpan>,
 }
 
 impl<'p> Drawn<'p> {
-    fn new(problem: &'p Problem, name: &str, text: &str) -> Self {
-        let main = problem.span.map(|span| (span, problem.label.as_str(), true));
-        let others = problem.related.iter().map(|(span, label)| (*span, label.as_str(), false));
-        let labels: Vec<LabeledSpan> = main
+    fn new(problem: &'p Problem, name: &str, text: &str, lines: &Lines<'_>) -> Self {
+        let main = problem.span.map(|span| (span, problem.label.as_str()));
+        let others = problem.related.iter().map(|(span, label)| (*span, label.as_str()));
+        let (spans, words): (Vec<_>, Vec<_>) = main
             .into_iter()
             .chain(others)
-            .map(|(span, label, first)| {
-                let label = Some(label.to_owned()).filter(|label| !label.is_empty());
-                let span = first_line(span, text);
-                if first {
-                    LabeledSpan::new_primary_with_span(label, span)
-                } else {
-                    LabeledSpan::new_with_span(label, span)
-                }
-            })
-            .collect();
-        let source = (!labels.is_empty()).then(|| NamedSource::new(name, text.to_owned()));
-        Drawn { problem, source, labels }
+            .map(|(span, word)| (first_line(span, text), word))
+            .unzip();
+        let excerpt = Excerpt::new(name, lines, &spans);
+        let label = |(index, word): (usize, &str)| {
+            let word = Some(plain(word).into_owned()).filter(|word| !word.is_empty());
+            let span = excerpt.label(index);
+            if index == 0 && problem.span.is_some() {
+                LabeledSpan::new_primary_with_span(word, span)
+            } else {
+                LabeledSpan::new_with_span(word, span)
+            }
+        };
+        let labels: Vec<LabeledSpan> = words.into_iter().enumerate().map(label).collect();
+        Drawn { problem, source: (!labels.is_empty()).then_some(excerpt), labels }
     }
 }
 
 /// The part of a span on its first line: one line is enough to find a place.
 fn first_line(span: Span, text: &str) -> std::ops::Range<usize> {
-    let start = span.start.min(text.len());
+    let mut start = span.start.min(text.len());
+    while !text.is_char_boundary(start) {
+        start -= 1;
+    }
     let end = span.end.clamp(start, text.len());
     let shown = text.get(start..end).unwrap_or_default();
     start..start + shown.lines().next().unwrap_or_default().trim_end().len()
@@ -115,7 +124,7 @@ fn first_line(span: Span, text: &str) -> std::ops::Range<usize> {
 
 impl fmt::Display for Drawn<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.problem.fmt(f)
+        f.write_str(&plain(&self.problem.to_string()))
     }
 }
 
@@ -130,7 +139,7 @@ impl Diagnostic for Drawn<'_> {
     }
 
     fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
-        self.problem.hint.as_ref().map(|hint| Box::new(hint) as Box<dyn fmt::Display>)
+        self.problem.hint.as_ref().map(|hint| Box::new(plain(hint)) as Box<dyn fmt::Display>)
     }
 
     fn source_code(&self) -> Option<&dyn miette::SourceCode> {

@@ -8,6 +8,7 @@ pub mod cli;
 pub mod commands;
 pub mod config_file;
 pub mod diagnostics;
+mod excerpt;
 pub mod failure;
 pub mod file_system;
 pub mod git;

@@ -10,7 +10,7 @@ use super::{Plan, PlanContext, TaskSpec, relations};
 use crate::ids::{ExecutorName, GroupName, TaskId};
 use crate::lock_path::LockPath;
 use crate::path_rules::{LockFit, LockForm};
-use crate::yaml::{Document, Limits, Problem, Problems, Severity, Span, Spanned, closest, one_of};
+use crate::yaml::{Document, Limits, Problem, Problems, Severity, Span, Spanned, one_of};
 
 /// More than any plan that a person could review.
 pub(super) const MOST_TASKS: usize = 10_000;
@@ -190,7 +190,7 @@ impl<'c> Task<'c> {
         let written = self.written.executor.as_ref()?;
         let known = &self.context.executors;
         if !known.contains(&written.as_str()) {
-            let hint = match closest(written, known.iter().copied()) {
+            let hint = match self.problems.closest(written, known.iter().copied()) {
                 Some(meant) => format!("did you mean `{meant}`?"),
                 None => format!("use {}", one_of(known.iter().copied())),
             };

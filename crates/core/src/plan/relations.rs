@@ -7,7 +7,7 @@ use super::order::Groups;
 use crate::graph::{Cycle, topological_order};
 use crate::ids::TaskId;
 use crate::lock_path::LockPath;
-use crate::yaml::{Problem, Problems, Span, Spanned, closest};
+use crate::yaml::{Problem, Problems, Span, Spanned};
 
 /// After this many of one kind the rest would say the same again.
 const MOST_OF_A_KIND: usize = 20;
@@ -100,10 +100,9 @@ fn dependencies(
                 Some(&other) => needs[at].push(other),
                 None if landed.contains(need.as_str()) => {}
                 None => {
-                    let hint = match closest(
-                        need,
-                        places.keys().copied().filter(|known| *known != id(task)),
-                    ) {
+                    let hint = match problems
+                        .closest(need, places.keys().copied().filter(|known| *known != id(task)))
+                    {
                         Some(meant) => format!("did you mean `{meant}`?"),
                         None => "no task of the plan has this id".to_owned(),
                     };

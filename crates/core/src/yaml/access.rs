@@ -8,7 +8,6 @@ use serde::de::{
 use super::path::Path;
 use super::problem::{Problem, Span};
 use super::read::Stop;
-use super::suggest::closest;
 use super::tree::{Entry, Node};
 use super::values::Reader;
 
@@ -38,7 +37,7 @@ pub(super) struct Members<'p> {
 impl Members<'_> {
     fn report_unknown(&self, entry: &Entry, known: &'static [&'static str]) {
         let path = Path::Key(self.parent.path, &entry.key);
-        let hint = match closest(&entry.key, known.iter().copied()) {
+        let hint = match self.parent.problems.closest(&entry.key, known.iter().copied()) {
             Some(meant) => format!("did you mean `{meant}`?"),
             None => format!("known here: {}", known.join(", ")),
         };

@@ -7,6 +7,8 @@
 use std::cell::{Cell, RefCell};
 use std::fmt;
 
+use super::suggest::closest;
+
 /// Bytes of the text, from `start` up to but not including `end`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Span {
@@ -112,12 +114,16 @@ impl fmt::Display for Problem {
 /// More than anyone reads; a hostile file must not fill the memory with them.
 const MOST_KEPT: usize = 500;
 
+/// Comparing words takes long, and nobody reads more hints than these.
+const MOST_COMPARED: usize = 100;
+
 /// Where problems are collected while reading and checking goes on.
 #[derive(Debug, Default)]
 pub struct Problems {
     kept: RefCell<Vec<Problem>>,
     errors: Cell<usize>,
     left_out: Cell<usize>,
+    compared: Cell<usize>,
 }
 
 impl Problems {
@@ -131,6 +137,19 @@ impl Problems {
         } else {
             self.left_out.set(self.left_out.get() + 1);
         }
+    }
+
+    /// The candidate that was probably meant by a mistyped word. The first
+    /// problems of a file get an answer; a file that is full of them does not
+    /// get more.
+    pub fn closest<'c>(
+        &self,
+        word: &str,
+        candidates: impl IntoIterator<Item = &'c str>,
+    ) -> Option<&'c str> {
+        let compared = self.compared.get() + 1;
+        self.compared.set(compared);
+        if compared > MOST_COMPARED { None } else { closest(word, candidates) }
     }
 
     pub fn has_errors(&self) -> bool {
@@ -168,5 +187,14 @@ mod tests {
         assert_eq!(all[1].to_string(), "`late` is late");
         assert_eq!(all.len(), MOST_KEPT + 1);
         assert_eq!(all[MOST_KEPT].to_string(), "there are 3 more problems like these");
+    }
+
+    #[test]
+    fn suggestions_are_bounded() {
+        let problems = Problems::default();
+        for _ in 0..MOST_COMPARED {
+            assert_eq!(problems.closest("mdoel", ["model"]), Some("model"));
+        }
+        assert_eq!(problems.closest("mdoel", ["model"]), None);
     }
 }

@@ -13,7 +13,7 @@ use super::number::{Plain, resolve};
 use super::path::Path;
 use super::problem::Problems;
 use super::spanned::{DURATION, SPANNED};
-use super::suggest::{closest, one_of};
+use super::suggest::one_of;
 use super::tree::{Kind, Node};
 use super::values::Reader;
 
@@ -142,7 +142,7 @@ impl<'de> Deserializer<'de> for Reader<'_> {
         let chosen = known.or(variants.first()).copied().unwrap_or_default();
         if known.is_none() {
             let meant = match &self.node.kind {
-                Kind::Scalar { text, .. } => closest(text, variants.iter().copied()),
+                Kind::Scalar { text, .. } => self.problems.closest(text, variants.iter().copied()),
                 _ => None,
             };
             let hint = meant.map(|meant| format!("did you mean `{meant}`?"));

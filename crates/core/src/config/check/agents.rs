@@ -8,7 +8,7 @@ use super::super::{
 use super::values::Check;
 use crate::ids::{ExecutorName, SessionId};
 use crate::rules::PerRole;
-use crate::yaml::{Spanned, closest, one_of, path_below};
+use crate::yaml::{Spanned, one_of, path_below};
 
 /// Where people keep credentials, below the home directory.
 const SECRETS: [&str; 16] = [
@@ -61,7 +61,7 @@ pub(super) fn executors(check: Check<'_>, file: &file::Executors) -> Option<Exec
     let known: Vec<&str> = BUILT_IN_EXECUTORS.into_iter().chain(own).collect();
     let named = |path: &str, name: &Spanned<String>| {
         if !known.contains(&name.as_str()) {
-            let hint = match closest(name, known.iter().copied()) {
+            let hint = match check.problems.closest(name, known.iter().copied()) {
                 Some(meant) => format!("did you mean `{meant}`?"),
                 None => format!("use {}, or define it in executors.custom", one_of(known.clone())),
             };
