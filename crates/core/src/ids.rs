@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 /// A name that was refused, with what a good one looks like.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{text}` is not a {what}: {rule}")]
+#[error("`{text}` is no {what}: {rule}")]
 pub struct BadName {
     pub what: &'static str,
     pub text: String,
@@ -226,6 +226,6 @@ mod tests {
     #[test]
     fn a_bad_name_in_a_file_is_an_error_and_not_a_panic() {
         let refused = serde_json::from_str::<TaskId>("\"a/b\"").unwrap_err().to_string();
-        assert!(refused.contains("`a/b` is not a task id"), "{refused}");
+        assert!(refused.contains("`a/b` is no task id"), "{refused}");
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Queues are ordered the way they will be served, so that a decision looks
 //! only at tasks it can do something with. Phases change through
-//! [`Board::set_phase`] alone (see `cascade`).
+//! `set_phase` alone (see `cascade`).
 
 use std::collections::{BTreeMap, BTreeSet};
 

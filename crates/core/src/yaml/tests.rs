@@ -161,7 +161,7 @@ fn what_no_placeholder_can_replace_is_still_reported_with_its_place() {
         problems.into_sorted()[0].to_string()
     };
     assert_eq!(read("- {}"), "`[0]` needs the key `id`");
-    assert!(read("- {id: a/b}").starts_with("`[0].id` `a/b` is not a task id"));
+    assert!(read("- {id: a/b}").starts_with("`[0].id` `a/b` is no task id"));
 }
 
 /// YAML that is likely to get past the parser.
