@@ -1,21 +1,16 @@
-//! Agents coming, reporting and going.
+//! Agents coming and reporting.
 
 use jiff::Timestamp;
 
 use crate::event::{Process, Wave, Work};
-use crate::ids::{AgentId, ChangesetId, ExecutorName, Oid, Role};
+use crate::ids::{AgentId, ExecutorName, Oid, Role};
 use crate::money::{Budget, Spend};
-use crate::outcome::{Consequence, Counts, Killer, Next, Outcome, Product};
 use crate::rules::WaveMode;
 
-use super::board::Place;
 use super::crew::Agent;
 use super::merging::ChangesetPhase;
-use super::task::{HistoryResult, Phase};
+use super::task::Phase;
 use super::{PlanStep, Refusal, Stage, State, ensure};
-
-/// A validator that breaks gets one more try before a person is asked.
-const VALIDATOR_RETRIES: u32 = 1;
 
 impl State {
     pub(super) fn claim(
@@ -124,7 +119,7 @@ impl State {
         Ok(())
     }
 
-    fn live_agent(&mut self, id: &AgentId) -> Result<&mut Agent, Refusal> {
+    pub(super) fn live_agent(&mut self, id: &AgentId) -> Result<&mut Agent, Refusal> {
         self.crew.live_mut(id).ok_or_else(|| format!("`{id}` is not at work"))
     }
 
@@ -168,225 +163,5 @@ impl State {
     pub(super) fn stop_sent(&mut self, id: &AgentId) -> Result<(), Refusal> {
         self.live_agent(id)?.stop_sent = true;
         Ok(())
-    }
-
-    /// The claim is rolled back; another executor may have more luck.
-    pub(super) fn start_failed(
-        &mut self,
-        at: Timestamp,
-        id: &AgentId,
-        reason: &str,
-    ) -> Result<(), Refusal> {
-        let agent = self.live_agent(id)?;
-        ensure!(agent.process.is_none(), "`{id}` is running");
-        // A program that is not there is no attempt, as long as there is
-        // another one to try.
-        let work = agent.work.clone();
-        let another = self.executors_failed(&work) + 1 < self.executor_chain(&work).len();
-        let consequence = Consequence {
-            counts: if another { Counts::Unavailable } else { Counts::Retry },
-            keep_work: true,
-            next_executor: true,
-            pause_until: None,
-            note: format!("could not be started: {reason}"),
-        };
-        self.unfinished(at, id, Spend::default(), "not-started", &consequence)
-    }
-
-    pub(super) fn agent_lost(
-        &mut self,
-        at: Timestamp,
-        id: &AgentId,
-        spend: Option<Spend>,
-    ) -> Result<(), Refusal> {
-        self.live_agent(id)?;
-        if spend.is_none() {
-            self.crew.write_off(id);
-        }
-        let lost = Outcome::Killed { by: Killer::Other };
-        match lost.consequence() {
-            Some(consequence) => {
-                self.unfinished(at, id, spend.unwrap_or_default(), "lost", &consequence)
-            }
-            None => Ok(()),
-        }
-    }
-
-    pub(super) fn agent_exited(
-        &mut self,
-        at: Timestamp,
-        id: &AgentId,
-        outcome: &Outcome,
-        spend: Spend,
-    ) -> Result<(), Refusal> {
-        if let Some(consequence) = outcome.consequence() {
-            return self.unfinished(at, id, spend, outcome.name(), &consequence);
-        }
-        let Outcome::Finished { product } = outcome else { return Ok(()) };
-        let work = self.live_agent(id)?.work.clone();
-        self.take_product(at, &work, product)?;
-        if let Some(agent) = self.crew.dismiss(id, spend, outcome.name(), at) {
-            self.remember_worker(id, &agent);
-        }
-        Ok(())
-    }
-
-    fn take_product(
-        &mut self,
-        at: Timestamp,
-        work: &Work,
-        product: &Product,
-    ) -> Result<(), Refusal> {
-        match (work, product) {
-            (Work::Plan, Product::Plan(plan)) => {
-                self.board.put_plan(plan, at).map_err(|bad| bad.to_string())?;
-                self.planning.step = PlanStep::Proposed(plan.clone());
-            }
-            (Work::Develop { task, .. }, Product::Commit(commit)) => {
-                let place = self.place(task)?;
-                self.board.task_mut(place).snapshot = None;
-                self.board.set_phase(place, Phase::Built { commit: commit.clone() }, at);
-            }
-            (Work::Validate { task, .. }, Product::Verdict(verdict)) => {
-                let place = self.place(task)?;
-                let Phase::Validating { commit, .. } = self.board.task(place).phase.clone() else {
-                    return Err(format!("`{task}` is not being validated"));
-                };
-                let next = if verdict.pass {
-                    Phase::Validated { commit }
-                } else {
-                    let findings = [&[verdict.notes.clone()][..], &verdict.issues].concat();
-                    Phase::Disputed { commit, notes: findings.join("\n") }
-                };
-                self.board.set_phase(place, next, at);
-            }
-            (Work::Resolve { changeset }, Product::Resolution(fold)) => {
-                let Some(changeset) = self.merging.get_mut(changeset) else {
-                    return Err(format!("there is no changeset `{changeset}`"));
-                };
-                changeset.phase = ChangesetPhase::Folded { fold: fold.clone() };
-            }
-            (Work::Resolve { changeset }, Product::Unresolvable { report }) => {
-                self.return_changeset(at, changeset, HistoryResult::Conflicted, report)?;
-            }
-            _ => return Err("that is not what this agent was to make".into()),
-        }
-        Ok(())
-    }
-
-    /// Books a run that did not finish and decides what becomes of its work.
-    fn unfinished(
-        &mut self,
-        at: Timestamp,
-        id: &AgentId,
-        spend: Spend,
-        outcome: &'static str,
-        consequence: &Consequence,
-    ) -> Result<(), Refusal> {
-        let Some(agent) = self.crew.dismiss(id, spend, outcome, at) else {
-            return Err(format!("`{id}` is not at work"));
-        };
-        if let Some(until) = consequence.pause_until {
-            self.pause(at, until);
-        }
-        self.remember_worker(id, &agent);
-        // Only what we really stopped is our doing.
-        let counts = match consequence.counts {
-            Counts::Never if !agent.stop_sent => Counts::Free,
-            counts => counts,
-        };
-        let consequence = &Consequence { counts, ..consequence.clone() };
-        match &agent.work {
-            Work::Plan => self.planner_failed(consequence),
-            Work::Develop { task, .. } => {
-                let place = self.place(task)?;
-                self.attempt_failed(at, place, agent.snapshot, consequence);
-            }
-            Work::Validate { task, .. } => {
-                let place = self.place(task)?;
-                self.validator_failed(at, place, consequence);
-            }
-            Work::Resolve { changeset } => self.merger_failed(at, changeset, consequence)?,
-        }
-        Ok(())
-    }
-
-    /// Keeps who worked on a task last, for its history.
-    fn remember_worker(&mut self, id: &AgentId, agent: &Agent) {
-        if let Work::Develop { task, .. } = &agent.work
-            && let Some(place) = self.board.place(task)
-        {
-            self.board.task_mut(place).last_worker = Some((id.clone(), agent.spend));
-        }
-    }
-
-    fn planner_failed(&mut self, consequence: &Consequence) {
-        let planning = &mut self.planning;
-        planning.note(&consequence.note);
-        planning.executors_failed += usize::from(consequence.next_executor);
-        planning.step = PlanStep::Wanted;
-        match planning.tally.count(consequence.counts, self.rules.max_retries) {
-            Next::Retry => {}
-            Next::GiveUp => self.give_up_planning(),
-        }
-    }
-
-    fn merger_failed(
-        &mut self,
-        at: Timestamp,
-        id: &ChangesetId,
-        consequence: &Consequence,
-    ) -> Result<(), Refusal> {
-        let max_retries = self.rules.max_retries;
-        let Some(changeset) = self.merging.get_mut(id) else { return Ok(()) };
-        let ChangesetPhase::Resolving { files, .. } = changeset.phase.clone() else {
-            return Ok(());
-        };
-        changeset.mergers_failed += usize::from(consequence.next_executor);
-        match changeset.merger_tally.count(consequence.counts, max_retries) {
-            Next::Retry => {
-                changeset.phase = ChangesetPhase::Conflicted { files };
-                Ok(())
-            }
-            Next::GiveUp => {
-                let report = format!("conflicts in {}; {}", files.join(", "), consequence.note);
-                self.return_changeset(at, id, HistoryResult::Conflicted, &report)
-            }
-        }
-    }
-
-    /// An attempt at a task came to nothing: again, or never again.
-    pub(super) fn attempt_failed(
-        &mut self,
-        at: Timestamp,
-        place: Place,
-        snapshot: Option<Oid>,
-        consequence: &Consequence,
-    ) {
-        self.board.note(place, at, HistoryResult::Failed, consequence.note.clone());
-        let max_retries = self.rules.max_retries;
-        let task = self.board.task_mut(place);
-        // Without a newer snapshot the one it started from is still the best.
-        let keep = consequence.keep_work && !task.is_doomed();
-        task.snapshot = if keep { snapshot.or(task.snapshot.take()) } else { None };
-        task.executors_failed += usize::from(consequence.next_executor);
-        let next = match task.tally.count(consequence.counts, max_retries) {
-            Next::Retry => self.board.again(),
-            Next::GiveUp => Phase::Failed { reason: consequence.note.clone() },
-        };
-        self.board.set_phase(place, next, at);
-    }
-
-    fn validator_failed(&mut self, at: Timestamp, place: Place, consequence: &Consequence) {
-        let Phase::Validating { commit, .. } = self.board.task(place).phase.clone() else { return };
-        let task = self.board.task_mut(place);
-        // Whatever its failure was, another executor may see it differently.
-        let failed = matches!(consequence.counts, Counts::Retry | Counts::Unavailable);
-        task.validators_failed += usize::from(failed);
-        let next = match task.validator_tally.count(consequence.counts, VALIDATOR_RETRIES) {
-            Next::Retry => Phase::Accepted { commit },
-            Next::GiveUp => Phase::Unjudged { commit },
-        };
-        self.board.set_phase(place, next, at);
     }
 }

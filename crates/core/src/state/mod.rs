@@ -10,6 +10,7 @@ mod cascade;
 mod changesets;
 mod checks;
 pub mod crew;
+mod ends;
 pub mod merging;
 mod people;
 mod session;

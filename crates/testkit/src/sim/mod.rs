@@ -9,7 +9,9 @@
 //! the state that the core keeps, so a mistake in the core cannot hide itself.
 
 pub mod audit;
+mod orchestrator;
 pub mod people;
+mod recovery;
 pub mod rng;
 pub mod run;
 pub mod scenario;
