@@ -26,6 +26,9 @@ pub fn page(state: &State) -> String {
         limit => format!(" of {limit}"),
     };
     line("spent", format!("{} and {} tokens{budget}", spent.cost, spent.usage.total()));
+    if let Some(lost) = state.crew.written_off() {
+        line("note", format!("{lost} more count as spent: the shares of agents that were lost"));
+    }
     if state.crew.is_nearly_spent(state.rules.warn_percent) {
         line("note", format!("{} percent of the budget are used", state.rules.warn_percent));
     }

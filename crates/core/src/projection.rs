@@ -274,6 +274,9 @@ pub struct StatusFile<'a> {
     #[serde(flatten)]
     pub spend: SpendView,
     pub budget: Budget,
+    /// Shares of lost agents, which count as spent too.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub written_off: Option<Budget>,
     /// The share of the budget from which on people are warned is used up.
     pub budget_warning: bool,
     pub waiting_for: Option<&'a Gate>,
@@ -327,6 +330,7 @@ pub fn status_file(state: &State) -> StatusFile<'_> {
         running: state.crew.live().keys().collect(),
         spend: state.crew.spent().into(),
         budget: state.crew.session_budget(),
+        written_off: state.crew.written_off(),
         budget_warning: state.crew.is_nearly_spent(state.rules.warn_percent),
         waiting_for: state.gate.as_ref(),
         paused_until: state.paused_until,

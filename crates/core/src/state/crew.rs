@@ -117,10 +117,16 @@ impl Crew {
         self.session_budget
     }
 
+    /// What counts as spent although nobody knows: the shares of lost agents.
+    pub fn written_off(&self) -> Option<Budget> {
+        let unit = self.session_budget.unit()?;
+        (self.unaccounted > 0).then(|| unit.budget(self.unaccounted))
+    }
+
     /// Whether so many percent of the session's budget are gone.
     pub fn is_nearly_spent(&self, percent: u8) -> bool {
         limited(self.session_budget).is_some_and(|(unit, limit)| {
-            let gone = u128::from(unit.measure(&self.spent()));
+            let gone = u128::from(unit.measure(&self.spent())) + u128::from(self.unaccounted);
             gone * 100 >= u128::from(limit) * u128::from(percent)
         })
     }

@@ -79,8 +79,6 @@ fn a_share_is_granted_within_what_is_left() {
     let granted = |grant| Event::Granted { agent: agent.clone(), grant };
     let unasked = format!("`{agent}` did not ask for more");
     assert_eq!(story.refuses(&granted(usd(4))), unasked);
-    // With b at work too, one share each is held of 32.
-    story.wants_more("a");
     for too_much in [usd(100), Budget::Unlimited, Budget::Tokens(3)] {
         let mut asking = one_at_work(rules());
         let agent = asking.agent("a");

@@ -295,6 +295,8 @@ fn a_lost_agent_takes_its_share_with_it() {
     story.fact(known);
     assert_eq!(left(&story), 32 - 6 - 1 - 2, "what is known is all that is booked");
     assert_eq!(story.state.crew.spent(), cost(1), "and all that is shown as spent");
+    assert_eq!(story.state.crew.written_off(), Some(usd(6)), "the rest is shown beside it");
+    assert!(!story.state.crew.is_nearly_spent(22) && story.state.crew.is_nearly_spent(21));
 }
 
 fn left(story: &Story) -> u64 {
