@@ -9,6 +9,7 @@ pub mod commands;
 pub mod config_file;
 pub mod diagnostics;
 mod excerpt;
+pub mod executor;
 pub mod failure;
 pub mod file_system;
 pub mod git;

@@ -1,0 +1,298 @@
+//! The dialect of `claude -p` with streams of JSON on both sides, which the
+//! embedded agent speaks too.
+//!
+//! Every tool call is announced by a `hook_callback` and waits for its answer.
+//! The prompt is sent only after the program confirmed that it will do so, and
+//! a result for a call that nobody was asked about ends the run.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Map, Value, json};
+
+use super::{Account, Call, Conversation, Order, Question, Ruling, Sight, Step};
+use account::read_result;
+
+mod account;
+
+/// How long the program waits for a verdict before it denies the call itself.
+const VERDICT_SECONDS: u32 = 60;
+
+const ASK: &str = "AskUserQuestion";
+
+#[derive(Debug)]
+pub struct Stream {
+    prompt: String,
+    may_ask: bool,
+    open: bool,
+    /// Requests of the program that wait for an answer.
+    waiting: BTreeMap<String, Waiting>,
+    /// Calls that were allowed and have no result yet.
+    allowed: BTreeSet<String>,
+    interrupted: bool,
+    account: Account,
+}
+
+/// What an answer has to look like.
+#[derive(Debug)]
+enum Waiting {
+    Hook { call: String },
+    Permission { call: String, input: Value },
+    Questions { call: String, input: Value },
+}
+
+impl Stream {
+    pub fn new(order: &Order) -> Self {
+        Stream {
+            prompt: unlike_a_command(&order.prompt),
+            may_ask: order.may_ask,
+            open: false,
+            waiting: BTreeMap::new(),
+            allowed: BTreeSet::new(),
+            interrupted: false,
+            account: Account::default(),
+        }
+    }
+
+    fn control_request(&mut self, event: &Value) -> Vec<Step> {
+        let Some(ticket) = text(event, "/request_id").map(str::to_owned) else {
+            return Vec::new();
+        };
+        let call_id = || text(event, "/request/tool_use_id").unwrap_or_default().to_owned();
+        let (waiting, tool, input, cwd) = match text(event, "/request/subtype") {
+            Some("hook_callback") => (
+                Waiting::Hook { call: call_id() },
+                text(event, "/request/input/tool_name"),
+                event.pointer("/request/input/tool_input"),
+                text(event, "/request/input/cwd"),
+            ),
+            Some("can_use_tool") => {
+                let tool = text(event, "/request/tool_name");
+                let input = event.pointer("/request/input");
+                let kept = input.cloned().unwrap_or_default();
+                if tool == Some(ASK) && self.may_ask {
+                    return self.questions(ticket, call_id(), kept);
+                }
+                (Waiting::Permission { call: call_id(), input: kept }, tool, input, None)
+            }
+            other => {
+                let why = format!("`{}` is not served here", other.unwrap_or_default());
+                return vec![refusal(&ticket, &why)];
+            }
+        };
+        let call = Call {
+            tool: tool.unwrap_or_default().to_owned(),
+            input: input.cloned().unwrap_or_default(),
+            cwd: cwd.unwrap_or_default().to_owned(),
+        };
+        self.waiting.insert(ticket.clone(), waiting);
+        vec![Step::Judge { ticket, call }]
+    }
+
+    fn questions(&mut self, ticket: String, call: String, input: Value) -> Vec<Step> {
+        let questions = input.get("questions").cloned().unwrap_or_default();
+        match serde_json::from_value::<Vec<Question>>(questions) {
+            Ok(questions) => {
+                self.waiting.insert(ticket.clone(), Waiting::Questions { call, input });
+                vec![Step::Ask { ticket, questions }]
+            }
+            Err(error) => vec![permission(&ticket, &deny(&format!("unreadable: {error}")))],
+        }
+    }
+
+    /// Results of calls: each must belong to a call that was allowed.
+    fn results(&mut self, event: &Value) -> Vec<Step> {
+        let mut steps = Vec::new();
+        for block in blocks(event) {
+            if text(block, "/type") != Some("tool_result") {
+                continue;
+            }
+            let failed = block.get("is_error").and_then(Value::as_bool) == Some(true);
+            let id = text(block, "/tool_use_id").unwrap_or_default();
+            if !self.allowed.remove(id) && !failed {
+                let why = format!("the result of a call came that was never judged: `{id}`");
+                steps.push(Step::Breach { why });
+            }
+        }
+        steps
+    }
+
+    fn system(event: &Value) -> Vec<Step> {
+        let sight = match text(event, "/subtype") {
+            Some("init") => Sight::Ready {
+                version: text(event, "/claude_code_version")
+                    .or_else(|| text(event, "/version"))
+                    .unwrap_or_default()
+                    .to_owned(),
+            },
+            Some("api_retry") => Sight::Retries { status: status(event, "/error_status") },
+            _ => return Vec::new(),
+        };
+        vec![Step::Show(sight)]
+    }
+}
+
+impl Conversation for Stream {
+    fn open(&mut self) -> Vec<Step> {
+        let hook = json!({
+            "matcher": "*", "hookCallbackIds": ["judge"], "timeout": VERDICT_SECONDS,
+        });
+        vec![control("open", &json!({"subtype": "initialize", "hooks": {"PreToolUse": [hook]}}))]
+    }
+
+    fn heard(&mut self, line: &[u8]) -> Vec<Step> {
+        // What is no JSON is no part of the dialect: it is in the log.
+        let Ok(event) = serde_json::from_slice::<Value>(line) else { return Vec::new() };
+        match text(&event, "/type") {
+            Some("control_request") => self.control_request(&event),
+            Some("control_cancel_request") => {
+                self.waiting.remove(text(&event, "/request_id").unwrap_or_default());
+                Vec::new()
+            }
+            Some("control_response") if text(&event, "/response/request_id") == Some("open") => {
+                if text(&event, "/response/subtype") != Some("success") {
+                    let why = text(&event, "/response/error").unwrap_or("no reason given");
+                    let message = format!("it does not let its calls be judged: {why}");
+                    self.account.end = super::Told::Failed { message };
+                    return vec![Step::Over];
+                }
+                if std::mem::replace(&mut self.open, true) {
+                    return Vec::new();
+                }
+                let message = json!({"role": "user", "content": self.prompt});
+                vec![Step::Send(json!({"type": "user", "message": message}).to_string())]
+            }
+            Some("system") => Self::system(&event),
+            Some("assistant") => seen(&event),
+            Some("user") => self.results(&event),
+            Some("result") => {
+                self.account = read_result(&event, self.interrupted);
+                vec![Step::Over]
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    fn missed(&mut self, bytes: u64) -> Vec<Step> {
+        // A call in there gets no answer and is denied by the program; a
+        // result in there is missing in the end.
+        let text = format!("a line of {bytes} bytes was too long to be read");
+        vec![Step::Show(Sight::Said { text })]
+    }
+
+    fn judged(&mut self, ticket: &str, ruling: &Ruling) -> Vec<Step> {
+        let step = match (self.waiting.remove(ticket), ruling) {
+            (None, _) => return Vec::new(),
+            (Some(Waiting::Hook { call }), ruling) => {
+                let (decision, reason) = match ruling {
+                    Ruling::Allow => {
+                        self.allowed.insert(call);
+                        ("allow", "within the rules")
+                    }
+                    Ruling::Deny { reason } => ("deny", reason.as_str()),
+                };
+                let output = json!({
+                    "hookEventName": "PreToolUse",
+                    "permissionDecision": decision,
+                    "permissionDecisionReason": reason,
+                });
+                success(ticket, &json!({"hookSpecificOutput": output}))
+            }
+            (Some(Waiting::Permission { call, input }), Ruling::Allow) => {
+                self.allowed.insert(call);
+                permission(ticket, &json!({"behavior": "allow", "updatedInput": input}))
+            }
+            (
+                Some(Waiting::Permission { .. } | Waiting::Questions { .. }),
+                Ruling::Deny { reason },
+            ) => permission(ticket, &deny(reason)),
+            (Some(waiting @ Waiting::Questions { .. }), Ruling::Allow) => {
+                // Only answers let these through.
+                self.waiting.insert(ticket.to_owned(), waiting);
+                return Vec::new();
+            }
+        };
+        vec![step]
+    }
+
+    fn answered(&mut self, ticket: &str, answers: &BTreeMap<String, String>) -> Vec<Step> {
+        match self.waiting.remove(ticket) {
+            Some(Waiting::Questions { call, mut input }) => {
+                let answers: Map<String, Value> =
+                    answers.iter().map(|(q, a)| (q.clone(), Value::from(a.as_str()))).collect();
+                if let Some(input) = input.as_object_mut() {
+                    input.insert("answers".to_owned(), Value::Object(answers));
+                }
+                self.allowed.insert(call);
+                vec![permission(ticket, &json!({"behavior": "allow", "updatedInput": input}))]
+            }
+            Some(other) => {
+                self.waiting.insert(ticket.to_owned(), other);
+                Vec::new()
+            }
+            None => Vec::new(),
+        }
+    }
+
+    fn interrupt(&mut self) -> Vec<Step> {
+        if std::mem::replace(&mut self.interrupted, true) {
+            return Vec::new();
+        }
+        vec![control("interrupt", &json!({"subtype": "interrupt"}))]
+    }
+
+    fn account(&self) -> Account {
+        self.account.clone()
+    }
+}
+
+/// A prompt that starts with `/` would be taken for a command of the program
+/// and never reach the model.
+fn unlike_a_command(prompt: &str) -> String {
+    if prompt.trim_start().starts_with('/') { format!("\n{prompt}") } else { prompt.to_owned() }
+}
+
+fn seen(event: &Value) -> Vec<Step> {
+    let sight = |block: &Value| match text(block, "/type")? {
+        "text" => Some(Sight::Said { text: text(block, "/text")?.to_owned() }),
+        "tool_use" => Some(Sight::Used { tool: text(block, "/name")?.to_owned() }),
+        _ => None,
+    };
+    blocks(event).iter().filter_map(sight).map(Step::Show).collect()
+}
+
+fn blocks(event: &Value) -> &[Value] {
+    event.pointer("/message/content").and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}
+
+fn text<'v>(value: &'v Value, pointer: &str) -> Option<&'v str> {
+    value.pointer(pointer).and_then(Value::as_str)
+}
+
+fn status(value: &Value, pointer: &str) -> Option<u16> {
+    value.pointer(pointer)?.as_u64()?.try_into().ok()
+}
+
+fn control(id: &str, request: &Value) -> Step {
+    Step::Send(json!({"type": "control_request", "request_id": id, "request": request}).to_string())
+}
+
+fn success(ticket: &str, response: &Value) -> Step {
+    let response = json!({"subtype": "success", "request_id": ticket, "response": response});
+    Step::Send(json!({"type": "control_response", "response": response}).to_string())
+}
+
+fn refusal(ticket: &str, why: &str) -> Step {
+    let response = json!({"subtype": "error", "request_id": ticket, "error": why});
+    Step::Send(json!({"type": "control_response", "response": response}).to_string())
+}
+
+fn permission(ticket: &str, behavior: &Value) -> Step {
+    success(ticket, behavior)
+}
+
+fn deny(reason: &str) -> Value {
+    json!({"behavior": "deny", "message": reason})
+}
+
+#[cfg(test)]
+mod tests;
