@@ -115,7 +115,8 @@ impl Git {
     }
 }
 
-fn command(dir: &Path, arguments: &[impl AsRef<OsStr>]) -> Command {
+/// The git program with its usual surroundings.
+pub(crate) fn command(dir: &Path, arguments: &[impl AsRef<OsStr>]) -> Command {
     let mut command = Command::new("git");
     command
         .args(arguments)

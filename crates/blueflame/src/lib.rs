@@ -4,6 +4,7 @@
 //! decided in `blueflame-core`.
 
 pub mod atomic_file;
+//ATT pub mod attempt;
 pub mod cli;
 pub mod commands;
 pub mod config_file;
@@ -16,6 +17,7 @@ pub mod git;
 pub mod history;
 pub mod journal;
 pub mod narrate;
+pub mod process_tree;
 pub mod projections;
 pub mod repo_lock;
 pub mod report;

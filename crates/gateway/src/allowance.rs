@@ -106,6 +106,11 @@ impl Allowance {
         self.state().known()
     }
 
+    /// Whether a request is under way.
+    pub fn is_busy(&self) -> bool {
+        !self.state().under_way.is_empty()
+    }
+
     pub(crate) fn watch(&self) -> watch::Receiver<u64> {
         self.changed.subscribe()
     }

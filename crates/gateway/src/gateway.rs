@@ -136,8 +136,16 @@ impl Gateway {
     /// Hangs up on everyone, counts what was under way, and gives the final
     /// figure.
     pub async fn close(mut self) -> Spend {
+        self.shut().await
+    }
+
+    /// Like [`close`](Self::close), for whoever cannot give it away. A second
+    /// call only gives the figure again.
+    pub async fn shut(&mut self) -> Spend {
         let _ = self.close.send(true);
-        let _ = (&mut self.accepting).await;
+        if !self.accepting.is_finished() {
+            let _ = (&mut self.accepting).await;
+        }
         self.inner.allowance.spent()
     }
 }

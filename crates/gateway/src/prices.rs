@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 
+use blueflame_core::config;
 use blueflame_core::money::{Usage, Usd};
 
 /// Micro-dollars for a thousand tokens: a price of $3 for a million is 3,000.
@@ -87,6 +88,14 @@ impl Prices {
     /// Prices by the full name of a model, as it stands in requests.
     pub fn with(extra: BTreeMap<String, Price>) -> Self {
         Prices { extra }
+    }
+
+    /// The prices that a configuration names.
+    pub fn configured(config: &config::Gateway) -> Self {
+        let price = |price: &config::ModelPrice| {
+            Price::new(price.input, price.output, price.cache_read, price.cache_write)
+        };
+        Prices::with(config.prices.iter().map(|(model, it)| (model.clone(), price(it))).collect())
     }
 
     /// The price to charge for a model, known or not.

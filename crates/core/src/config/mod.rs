@@ -16,6 +16,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use regex::Regex;
+use serde::{Deserialize, Serialize};
 
 pub use file::{ConfigFile, Dialect, MergeTarget, NEWEST_SCHEMA, NamingStyle, SandboxMode};
 pub(crate) use schema::titled;
@@ -23,7 +24,7 @@ pub use schema::{key_paths, schema};
 
 use crate::ids::{ExecutorName, Role, SessionId};
 use crate::lock_path::LockPath;
-use crate::money::Budget;
+use crate::money::{Budget, Usd};
 use crate::path_pattern::PathPattern;
 use crate::path_rules::PathRules;
 use crate::rules::{PerRole, Rules, WaveMode};
@@ -113,16 +114,31 @@ pub struct CustomExecutor {
     pub dialect: Dialect,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Gateway {
     pub upstream: Upstream,
     pub credential_env: String,
     pub passthrough_auth: bool,
     pub record: bool,
+    /// By the full name of a model; they come before the known ones.
+    pub prices: BTreeMap<String, ModelPrice>,
+}
+
+/// Dollars for a million tokens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ModelPrice {
+    pub input: Usd,
+    pub output: Usd,
+    /// `None` stands for the usual share of the input price.
+    pub cache_read: Option<Usd>,
+    pub cache_write: Option<Usd>,
 }
 
 /// Where model requests go.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Upstream {
     Anthropic,
     OpenAi,

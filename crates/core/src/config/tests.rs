@@ -243,6 +243,14 @@ fn one_problem_each() {
             "warning: `gateway.credential_env` still names the key for Anthropic, `ANTHROPIC_API_KEY` @ openai",
         ),
         (
+            "gateway: {prices: {llama: {input: -1, output: 2}}}",
+            "error: `gateway.prices.llama.input` is no price, got `-1` @ -1",
+        ),
+        (
+            "gateway: {prices: {llama: {input: 1}}}",
+            "error: `gateway.prices.llama` needs a price for `input` and `output` @ {input: 1}",
+        ),
+        (
             "gateway: {credential_env: sk-ant-1}",
             "error: `gateway.credential_env` is not the name of an environment variable @ sk-ant-1",
         ),

@@ -90,6 +90,7 @@ mod tests {
             credential_env: "SOME_KEY".to_owned(),
             passthrough_auth,
             record: false,
+            prices: std::collections::BTreeMap::new(),
         };
         let key = key.map(|key| Credential::new(key).unwrap());
         let surroundings = Surroundings { directory: dir.path(), key, recordings: Vec::new() };

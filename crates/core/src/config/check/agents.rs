@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 
 use super::super::{
-    BUILT_IN_EXECUTORS, CustomExecutor, Executors, Gateway, Sandbox, SandboxMode, Upstream, file,
+    BUILT_IN_EXECUTORS, CustomExecutor, Executors, Gateway, ModelPrice, Sandbox, SandboxMode,
+    Upstream, file,
 };
 use super::values::Check;
 use crate::ids::{ExecutorName, SessionId};
+use crate::money::Usd;
 use crate::rules::PerRole;
 use crate::yaml::{Spanned, one_of, path_below};
 
@@ -164,12 +166,51 @@ pub(super) fn gateway(check: Check<'_>, file: &file::Gateway) -> Option<Gateway>
             "add `credential_env: OPENAI_API_KEY`",
         );
     }
+    let prices = prices(check, file);
     Some(Gateway {
         upstream: upstream?,
         credential_env: name.value.clone(),
         passthrough_auth: file.passthrough_auth.value,
         record: file.record.value,
+        prices: prices?,
     })
+}
+
+fn prices(check: Check<'_>, file: &file::Gateway) -> Option<BTreeMap<String, ModelPrice>> {
+    let mut all = BTreeMap::new();
+    let mut good = true;
+    for (model, written) in &file.prices {
+        let path = path_below("gateway.prices", model);
+        let dollars = |key: &str, value: &Spanned<f64>| {
+            Usd::from_dollars(value.value).or_else(|| {
+                let path = format!("{path}.{key}");
+                check.error(&path, value, format!("is no price, got `{}`", value.value), "");
+                None
+            })
+        };
+        let optional = |key: &str, value: &Option<Spanned<f64>>| match value {
+            None => Some(None),
+            Some(value) => dollars(key, value).map(Some),
+        };
+        let price = (
+            dollars("input", &written.input),
+            dollars("output", &written.output),
+            optional("cache_read", &written.cache_read),
+            optional("cache_write", &written.cache_write),
+        );
+        if let (Some(input), Some(output), Some(cache_read), Some(cache_write)) = price {
+            // A price of nothing would take the brake off without a word.
+            if written.input.span.is_none() || written.output.span.is_none() {
+                let hint = "write both, 0 for a model that costs nothing";
+                check.error(&path, written, "needs a price for `input` and `output`", hint);
+                good = false;
+            }
+            all.insert(model.clone(), ModelPrice { input, output, cache_read, cache_write });
+        } else {
+            good = false;
+        }
+    }
+    good.then_some(all)
 }
 
 fn upstream(check: Check<'_>, written: &Spanned<String>) -> Option<Upstream> {

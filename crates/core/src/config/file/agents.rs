@@ -109,6 +109,27 @@ pub struct Gateway {
     pub passthrough_auth: Spanned<bool>,
     /// Keep the model traffic, so that the session can be replayed.
     pub record: Spanned<bool>,
+    /// What models cost that Blue Flame does not know, or other prices for
+    /// those it does, by the full name of the model.
+    pub prices: BTreeMap<String, Spanned<ModelPrice>>,
+}
+
+/// What a model costs, in dollars for a million tokens.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct ModelPrice {
+    /// Dollars for a million tokens that the model reads.
+    pub input: Spanned<f64>,
+    /// Dollars for a million tokens that the model writes.
+    pub output: Spanned<f64>,
+    /// Dollars for a million tokens read from its cache [default: a tenth of
+    /// `input`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cache_read: Option<Spanned<f64>>,
+    /// Dollars for a million tokens written to its cache [default: five
+    /// quarters of `input`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cache_write: Option<Spanned<f64>>,
 }
 
 impl Default for Gateway {
@@ -118,6 +139,7 @@ impl Default for Gateway {
             credential_env: "ANTHROPIC_API_KEY".into(),
             passthrough_auth: false.into(),
             record: false.into(),
+            prices: BTreeMap::new(),
         }
     }
 }

@@ -11,7 +11,7 @@ mod session;
 mod validation;
 
 pub use agents::{
-    CustomExecutor, Dialect, Executors, Gateway, Models, Sandbox, SandboxMode, Worktree,
+    CustomExecutor, Dialect, Executors, Gateway, ModelPrice, Models, Sandbox, SandboxMode, Worktree,
 };
 pub use limits::{Concurrency, Limits, TokenBudget};
 pub use permissions::{BashRules, Permissions};

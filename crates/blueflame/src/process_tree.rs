@@ -1,0 +1,190 @@
+//! Processes, known for sure and ended for sure.
+//!
+//! A process is known by its number, the time it started and the boot it
+//! belongs to, so that a number that was given to another process later is
+//! never signalled. Everything below this process is found in `/proc`; with
+//! [`adopt_orphans`] that includes what left its parents behind.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::time::Duration;
+
+use blueflame_core::event::Process;
+use rustix::process::{self, Pid, PidfdFlags, Signal, WaitOptions};
+
+/// What `/proc/<pid>/stat` says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Stat {
+    parent: i32,
+    start_time: u64,
+    zombie: bool,
+}
+
+/// The identity of a running process; `None` if there is none with this number.
+pub fn identify(pid: u32) -> Option<Process> {
+    let stat = stat(i32::try_from(pid).ok()?)?;
+    Some(Process { pid, start_time: stat.start_time, boot_id: boot_id() })
+}
+
+/// Whether the process still runs, and is the same.
+pub fn is_running(process: &Process) -> bool {
+    process.boot_id == boot_id()
+        && i32::try_from(process.pid)
+            .ok()
+            .and_then(stat)
+            .is_some_and(|stat| stat.start_time == process.start_time && !stat.zombie)
+}
+
+/// Sends a signal to a process if it is still the same.
+pub fn signal(target: &Process, signal: Signal) -> io::Result<()> {
+    let Some(pid) = i32::try_from(target.pid).ok().and_then(Pid::from_raw) else {
+        return Ok(());
+    };
+    // The handle is taken first and the identity looked at after: from then on
+    // the number cannot mean another process.
+    let Ok(handle) = process::pidfd_open(pid, PidfdFlags::empty()) else { return Ok(()) };
+    if !is_running(target) {
+        return Ok(());
+    }
+    match process::pidfd_send_signal(handle, signal) {
+        Ok(()) | Err(rustix::io::Errno::SRCH) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Names this boot of the machine.
+pub fn boot_id() -> String {
+    fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned()
+}
+
+/// Makes orphans below this process its own children, so that none gets away.
+pub fn adopt_orphans() -> io::Result<()> {
+    Ok(process::set_child_subreaper(Pid::from_raw(1))?)
+}
+
+/// Everything below this process, zombies left out.
+pub fn descendants() -> Vec<Process> {
+    let all = all();
+    let boot_id = boot_id();
+    let mut found = Vec::new();
+    let mut parents = vec![process::getpid().as_raw_pid()];
+    while let Some(parent) = parents.pop() {
+        for (pid, stat) in all.iter().filter(|(_, stat)| stat.parent == parent) {
+            parents.push(*pid);
+            if !stat.zombie
+                && let Ok(pid) = u32::try_from(*pid)
+            {
+                let boot_id = boot_id.clone();
+                found.push(Process { pid, start_time: stat.start_time, boot_id });
+            }
+        }
+    }
+    found
+}
+
+/// Ends everything below this process: asks, waits for at most `grace`, and then
+/// makes sure. Children that were adopted are taken leave of; `awaited` is one
+/// that somebody else waits for.
+pub async fn end_descendants(grace: Duration, awaited: Option<u32>) {
+    let deadline = tokio::time::Instant::now() + grace;
+    for process in descendants() {
+        let _ = signal(&process, Signal::TERM);
+        // What is stopped cannot hear.
+        let _ = signal(&process, Signal::CONT);
+    }
+    let mut pause = Duration::from_millis(5);
+    loop {
+        reap(awaited);
+        if descendants().is_empty() {
+            return;
+        }
+        if tokio::time::Instant::now() + pause > deadline {
+            break;
+        }
+        tokio::time::sleep(pause).await;
+        pause = (pause * 2).min(Duration::from_millis(100));
+    }
+    loop {
+        let left = descendants();
+        if left.is_empty() {
+            return;
+        }
+        // Whoever forks meanwhile is found in the next round.
+        for process in left {
+            let _ = signal(&process, Signal::KILL);
+        }
+        tokio::time::sleep(Duration::from_millis(2)).await;
+        reap(awaited);
+    }
+}
+
+/// Takes leave of adopted children that have ended.
+fn reap(awaited: Option<u32>) {
+    let own = process::getpid().as_raw_pid();
+    for (pid, stat) in all() {
+        if stat.parent == own
+            && stat.zombie
+            && u32::try_from(pid).ok() != awaited
+            && let Some(pid) = Pid::from_raw(pid)
+        {
+            let _ = process::waitpid(Some(pid), WaitOptions::NOHANG);
+        }
+    }
+}
+
+fn all() -> BTreeMap<i32, Stat> {
+    let Ok(entries) = fs::read_dir("/proc") else { return BTreeMap::new() };
+    entries
+        .flatten()
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+        .filter_map(|pid| Some((pid, stat(pid)?)))
+        .collect()
+}
+
+fn stat(pid: i32) -> Option<Stat> {
+    parse(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
+}
+
+/// The name of the program stands in parentheses and may contain anything.
+fn parse(text: &str) -> Option<Stat> {
+    let (_, rest) = text.rsplit_once(')')?;
+    let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
+    Some(Stat {
+        zombie: matches!(*fields.first()?, "Z" | "X"),
+        parent: fields.get(1)?.parse().ok()?,
+        start_time: fields.get(19)?.parse().ok()?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::{Command, Stdio};
+
+    use super::*;
+
+    #[test]
+    fn a_name_in_parentheses_does_not_confuse() {
+        let text = "12 (a) S 1) R 7 1 1 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 4242 0 0";
+        let expected = Stat { parent: 7, start_time: 4242, zombie: false };
+        assert_eq!(parse(text), Some(expected));
+        assert_eq!(parse("12 (a"), None);
+        assert_eq!(parse(""), None);
+    }
+
+    #[test]
+    fn a_process_with_the_same_number_is_not_the_same_process() {
+        let mut child = Command::new("sleep").arg("60").stdin(Stdio::null()).spawn().unwrap();
+        let known = identify(child.id()).unwrap();
+        assert!(is_running(&known));
+        let other = Process { start_time: known.start_time + 1, ..known.clone() };
+        signal(&other, Signal::KILL).unwrap();
+        let earlier = Process { boot_id: "another".into(), ..known.clone() };
+        signal(&earlier, Signal::KILL).unwrap();
+        assert!(is_running(&known), "a stranger was killed");
+        signal(&known, Signal::KILL).unwrap();
+        assert!(!child.wait().unwrap().success());
+        assert!(!is_running(&known));
+        signal(&known, Signal::KILL).unwrap();
+    }
+}
