@@ -17,6 +17,7 @@ pub mod outcome;
 pub mod path_pattern;
 pub mod path_rules;
 pub mod plan;
+pub mod policy;
 pub mod projection;
 pub mod rules;
 pub mod state;

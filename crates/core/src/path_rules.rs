@@ -97,7 +97,7 @@ impl PathRules {
 
 /// Whether a blocked pattern covers a path: by itself, by one of its names, or
 /// by a directory above it.
-fn blocks(pattern: &PathPattern, path: &str) -> bool {
+pub(crate) fn blocks(pattern: &PathPattern, path: &str) -> bool {
     let ends = path.match_indices('/').map(|(at, _)| at).chain([path.len()]);
     pattern.is_name() && path.split('/').any(|name| pattern.matches(name))
         || ends.into_iter().any(|end| pattern.matches(&path[..end]))

@@ -1,0 +1,259 @@
+//! Small programs that only look, or only pass text on. They need no listing;
+//! what they read and write is judged.
+
+use super::super::secrets;
+use super::super::verdict::{Rule, deny};
+use super::argument::Argument;
+use super::simple::Call;
+use super::{Walk, Walked};
+
+/// What a filter does with its arguments.
+enum Filter {
+    /// They are only text.
+    Text,
+    /// Options, then files to read. The options named here are refused; those
+    /// in `valued` take the next argument as their value.
+    Files { refused: &'static [&'static str], valued: &'static [&'static str] },
+    /// Options, a pattern, then files.
+    Grep,
+    /// Options, then one file to read and one to write.
+    Uniq,
+    /// Files to write.
+    Tee,
+    /// Nothing is opened, but a file may be asked after.
+    Test,
+}
+
+fn filter(program: &str) -> Option<Filter> {
+    Some(match program {
+        "echo" | "printf" | "true" | "false" | ":" | "pwd" | "tr" | "basename" | "dirname" => {
+            Filter::Text
+        }
+        "cat" | "nl" | "ls" => Filter::Files { refused: &[], valued: &[] },
+        "head" => Filter::Files { refused: &[], valued: &["-n", "-c", "--lines", "--bytes"] },
+        "tail" => Filter::Files {
+            refused: &["-f", "-F", "--follow", "--retry", "--pid"],
+            valued: &["-n", "-c", "--lines", "--bytes"],
+        },
+        "wc" => Filter::Files { refused: &["--files0-from"], valued: &[] },
+        "cut" => Filter::Files {
+            refused: &[],
+            valued: &["-d", "-f", "-c", "-b", "--delimiter", "--fields", "--output-delimiter"],
+        },
+        "sort" => Filter::Files {
+            refused: &[
+                "-o",
+                "-T",
+                "--output",
+                "--compress-program",
+                "--files0-from",
+                "--temporary-directory",
+            ],
+            valued: &["-k", "-t", "-S", "--key", "--field-separator"],
+        },
+        "grep" => Filter::Grep,
+        "uniq" => Filter::Uniq,
+        "tee" => Filter::Tee,
+        "test" | "[" => Filter::Test,
+        _ => return None,
+    })
+}
+
+/// Judges a filter; says `false` if the program is none.
+pub(super) fn judge(walk: &Walk<'_>, call: &Call<'_>) -> Walked<bool> {
+    let Some(filter) = filter(call.program) else { return Ok(false) };
+    match filter {
+        Filter::Text => {
+            // `printf -v 'a[$(x)]'` runs x.
+            let format = call.arguments.first().filter(|_| call.program == "printf");
+            if format.is_some_and(|word| !word.known || word.text.starts_with('-')) {
+                return deny(Rule::CommandFlag, "`printf` needs a format that is written out.");
+            }
+        }
+        Filter::Test => test(walk, call)?,
+        Filter::Files { refused, valued } => {
+            for word in operands(call, refused, valued)? {
+                walk.file(word, call)?;
+            }
+        }
+        Filter::Grep => {
+            for word in call.arguments {
+                grep_option(word)?;
+            }
+            for word in grep_files(call.arguments) {
+                if word.text.len() < 2 || !word.text.starts_with('-') {
+                    walk.file(word, call)?;
+                }
+            }
+        }
+        Filter::Uniq => {
+            let files = operands(call, &[], &["-f", "-s", "-w"])?;
+            if files.len() > 1 {
+                return deny(Rule::CommandFlag, "`uniq` with two files writes one. Use a pipe.");
+            }
+            for word in files {
+                walk.file(word, call)?;
+            }
+        }
+        Filter::Tee => {
+            for word in operands(call, &["--output-error"], &[])? {
+                walk.writes(word.literal()?, call.from)?;
+            }
+        }
+    }
+    Ok(true)
+}
+
+/// What a test is made of has to be known: `[ -v 'a[$(x)]' ]` runs x.
+fn test(walk: &Walk<'_>, call: &Call<'_>) -> Walked<()> {
+    const COMPARISONS: &[&str] =
+        &["=", "==", "!=", "<", ">", "-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-nt", "-ot", "-ef"];
+    let mut words = call.arguments;
+    if call.program == "[" {
+        words = words.split_last().map_or(words, |(_, rest)| rest);
+    }
+    while let Some((first, rest)) = words.split_first()
+        && first.is("!")
+    {
+        words = rest;
+    }
+    let clear = match words {
+        [operator, _] => operator.known,
+        [_, operator, _] => COMPARISONS.iter().any(|comparison| operator.is(comparison)),
+        _ => false,
+    };
+    if !clear && let Some(word) = words.iter().find(|word| !word.known) {
+        word.literal()?;
+    }
+    if words.iter().any(|word| word.is("-v") || word.is("-R")) {
+        return deny(Rule::CommandFlag, "`test -v` runs what it is given. Leave it out.");
+    }
+    for word in words.iter().filter(|word| word.known) {
+        if word.text.starts_with(['/', '~', '.']) || word.tilde {
+            walk.file(word, call)?;
+        }
+    }
+    Ok(())
+}
+
+fn grep_option(word: &Argument) -> Walked<()> {
+    if !word.known || word.glob && word.text.starts_with(['*', '?', '[']) {
+        return deny(
+            Rule::CommandArgument,
+            format!("`{}` is decided by the shell only. Quote it.", word.text),
+        );
+    }
+    let Some(option) = word.text.strip_prefix('-') else { return Ok(()) };
+    let from_file = match option.strip_prefix('-') {
+        Some(long) => {
+            let name = long.split('=').next().unwrap_or_default();
+            !name.is_empty() && ("file".starts_with(name) || "exclude-from".starts_with(name))
+        }
+        None => option.contains('f') && option != "f",
+    };
+    if from_file {
+        return deny(Rule::CommandFlag, "`grep` with a file of patterns is not judged. Use -e.");
+    }
+    match option.split_once('=') {
+        Some(("-include", glob)) if secrets::seeks_secrets(glob) => {
+            deny(Rule::PathSecret, format!("`{glob}` looks for secrets. Search other files."))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The arguments that are no options, if no option is refused.
+fn operands<'c>(call: &Call<'c>, refused: &[&str], valued: &[&str]) -> Walked<Vec<&'c Argument>> {
+    let mut operands = Vec::new();
+    let mut words = call.arguments.iter();
+    let mut options = true;
+    while let Some(word) = words.next() {
+        if !options || !word.text.starts_with('-') || word.text == "-" {
+            if word.text != "-" {
+                operands.push(word);
+            }
+            continue;
+        }
+        let text = word.literal()?;
+        if text == "--" {
+            options = false;
+        } else if refused.iter().any(|refused| is_option(text, refused)) {
+            return deny(
+                Rule::CommandFlag,
+                format!("`{} {text}` waits, writes or runs more. Leave it out.", call.program),
+            );
+        } else if valued.contains(&text) {
+            words.next();
+        }
+    }
+    Ok(operands)
+}
+
+/// Whether a written option is this one: also shortened, in a bundle, or with
+/// its value.
+pub(super) fn is_option(written: &str, option: &str) -> bool {
+    match (written.strip_prefix("--"), option.strip_prefix("--")) {
+        (Some(written), Some(option)) => {
+            let name = written.split('=').next().unwrap_or_default();
+            !name.is_empty() && option.starts_with(name)
+        }
+        (None, None) => match (option.chars().nth(1), written.strip_prefix('-')) {
+            (Some(letter), Some(bundle)) => bundle.contains(letter),
+            _ => false,
+        },
+        _ => false,
+    }
+}
+
+/// The files that `grep` reads, and its options; without the pattern.
+pub(super) fn grep_files(arguments: &[Argument]) -> Vec<&Argument> {
+    const VALUED: &[&str] = &["-A", "-B", "-C", "-m", "--max-count", "--context"];
+    let explicit = arguments.iter().any(|word| {
+        let short = word.text.starts_with('-') && !word.text.starts_with("--");
+        short && (word.text.contains('e') || word.text.contains('f'))
+            || word.text.starts_with("--regexp")
+            || word.text.starts_with("--file")
+    });
+    let mut files = Vec::new();
+    let mut pattern_seen = explicit;
+    let mut words = arguments.iter();
+    while let Some(word) = words.next() {
+        if word.text == "-e" || VALUED.contains(&word.text.as_str()) {
+            words.next();
+        } else if word.text.starts_with('-') || pattern_seen {
+            files.push(word);
+        } else {
+            pattern_seen = true;
+        }
+    }
+    files
+}
+
+impl Walk<'_> {
+    /// Judges a file that is read; wildcards may stand behind a plain beginning.
+    pub(super) fn file(&self, word: &Argument, call: &Call<'_>) -> Walked<()> {
+        if !word.glob {
+            return self.reads(word.literal()?, call.from);
+        }
+        if !word.known || word.tilde {
+            return word.literal().map(|_| ());
+        }
+        if word.text.starts_with(['*', '?', '[', '-']) {
+            return deny(
+                Rule::CommandArgument,
+                format!("`{0}` could become an option. Write `./{0}`.", word.text),
+            );
+        }
+        if secrets::seeks_secrets(&word.text) {
+            return deny(
+                Rule::PathSecret,
+                format!("`{}` looks for secrets. Name other files.", word.text),
+            );
+        }
+        for cwd in call.from {
+            self.look()?;
+            self.policy.judge_glob(&word.text, cwd, cwd, self.ground)?;
+        }
+        Ok(())
+    }
+}

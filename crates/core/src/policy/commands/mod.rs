@@ -1,0 +1,286 @@
+//! Command lines: every simple command in a line is judged.
+//!
+//! The walk goes through the whole tree, knows in which directories a command
+//! may find itself after `cd`, and which values a `for` gives to its variable.
+
+mod argument;
+mod commit;
+mod filters;
+mod git;
+mod hints;
+mod programs;
+mod simple;
+
+use std::cell::Cell;
+use std::collections::{BTreeMap, BTreeSet};
+
+use argument::Argument;
+
+use super::Policy;
+use super::ground::{Found, Ground};
+use super::paths::{User, Zone};
+use super::shell::{self, HereText, LONGEST, Link, Node, Redirect};
+use super::verdict::{Denial, Judged, Rule, deny};
+
+/// How many simple commands are judged in one line; loops count each time.
+const MOST_STEPS: usize = 1000;
+/// How many paths are looked up for one line.
+const MOST_LOOKS: usize = 4000;
+
+type Directories = BTreeSet<String>;
+type Walked<T> = Result<T, Denial>;
+
+/// Where a command may leave the shell: when it succeeds, and when it fails.
+struct After {
+    success: Directories,
+    failure: Directories,
+}
+
+impl After {
+    fn unchanged(directories: &Directories) -> Self {
+        After { success: directories.clone(), failure: directories.clone() }
+    }
+
+    fn either(self) -> Directories {
+        &self.success | &self.failure
+    }
+}
+
+/// One command line on its way through the rules.
+struct Walk<'w> {
+    policy: &'w Policy,
+    ground: &'w dyn Ground,
+    texts: &'w [HereText],
+    /// What the variables of the loops around are now.
+    known: BTreeMap<String, Argument>,
+    steps: Cell<usize>,
+    looks: Cell<usize>,
+}
+
+impl Policy {
+    pub(super) fn judge_command(&self, line: &str, cwd: &str, ground: &dyn Ground) -> Judged {
+        if line.len() > LONGEST {
+            return deny(
+                Rule::CommandTooLong,
+                "the command is longer than 64 KiB. Write files with the Write tool.",
+            );
+        }
+        let strange = |c: char| c != '\n' && c != '\t' && c != '\\' && super::paths::is_strange(c);
+        if let Some(c) = line.chars().find(|c| strange(*c)) {
+            return deny(
+                Rule::CommandSyntax,
+                format!("the command contains the character {}. Leave it out.", c.escape_unicode()),
+            );
+        }
+        let script = match shell::parse(line) {
+            Ok(script) => script,
+            Err(unclear) => {
+                return deny(
+                    Rule::CommandSyntax,
+                    format!(
+                        "{} is not understood here. Instead: {}.",
+                        unclear.what, unclear.instead
+                    ),
+                );
+            }
+        };
+        let mut walk = Walk {
+            policy: self,
+            ground,
+            texts: &script.texts,
+            known: BTreeMap::new(),
+            steps: Cell::new(0),
+            looks: Cell::new(0),
+        };
+        walk.node(&script.body, &Directories::from([cwd.to_owned()]))?;
+        Ok(Rule::CommandAllowed)
+    }
+}
+
+impl Walk<'_> {
+    fn node(&mut self, node: &Node, from: &Directories) -> Walked<After> {
+        match node {
+            Node::Simple(simple) => self.simple(simple, from),
+            Node::Pipeline(nodes) => {
+                for node in nodes {
+                    self.node(node, from)?;
+                }
+                Ok(After::unchanged(from))
+            }
+            Node::Chain { first, rest } => {
+                let mut after = self.node(first, from)?;
+                for (link, node) in rest {
+                    match link {
+                        Link::And => {
+                            let next = self.node(node, &after.success)?;
+                            after.success = next.success;
+                            after.failure = &after.failure | &next.failure;
+                        }
+                        Link::Or => {
+                            let next = self.node(node, &after.failure)?;
+                            after.success = &after.success | &next.success;
+                            after.failure = next.failure;
+                        }
+                    }
+                }
+                Ok(after)
+            }
+            Node::Sequence(nodes) => {
+                let mut after = After::unchanged(from);
+                for node in nodes {
+                    after = self.node(node, &after.either())?;
+                }
+                Ok(after)
+            }
+            Node::Not(node) => {
+                let after = self.node(node, from)?;
+                Ok(After { success: after.failure, failure: after.success })
+            }
+            Node::Subshell { body, redirects } => {
+                self.redirects(redirects, from)?;
+                self.node(body, from)?;
+                Ok(After::unchanged(from))
+            }
+            Node::Group { body, redirects } => {
+                self.redirects(redirects, from)?;
+                self.node(body, from)
+            }
+            Node::If { branches, otherwise, redirects } => {
+                self.redirects(redirects, from)?;
+                let mut from = from.clone();
+                let mut ends = Directories::new();
+                for (condition, then) in branches {
+                    let after = self.node(condition, &from)?;
+                    ends.extend(self.node(then, &after.success)?.either());
+                    from = after.failure;
+                }
+                match otherwise {
+                    Some(node) => ends.extend(self.node(node, &from)?.either()),
+                    None => ends.extend(from),
+                }
+                Ok(After::unchanged(&ends))
+            }
+            Node::Loop { condition, body, redirects } => {
+                self.redirects(redirects, from)?;
+                let after = self.node(condition, from)?;
+                let end = self.node(body, &after.success)?.either();
+                stays(from, &(&end | &after.either()))
+            }
+            Node::For { name, words, body, redirects } => {
+                self.redirects(redirects, from)?;
+                let mut ends = from.clone();
+                for word in words {
+                    let value = self.argument(word, from)?;
+                    if value.text.starts_with('-') || !value.known || value.tilde {
+                        return deny(
+                            Rule::CommandArgument,
+                            "the values of a `for` are not written out. List plain names.",
+                        );
+                    }
+                    self.known.insert(name.clone(), value);
+                    ends.extend(self.node(body, from)?.either());
+                }
+                self.known.remove(name);
+                stays(from, &ends)
+            }
+        }
+    }
+
+    /// Counts a command; a line that is too much work is not run.
+    fn step(&self) -> Walked<()> {
+        self.steps.set(self.steps.get() + 1);
+        if self.steps.get() > MOST_STEPS {
+            return deny(
+                Rule::CommandTooLong,
+                "the line has too many commands. Use several calls.",
+            );
+        }
+        Ok(())
+    }
+
+    fn look(&self) -> Walked<()> {
+        self.looks.set(self.looks.get() + 1);
+        if self.looks.get() > MOST_LOOKS {
+            return deny(Rule::CommandTooLong, "the line names too many files. Use several calls.");
+        }
+        Ok(())
+    }
+
+    /// Where `cd` leads from everywhere the shell may be.
+    fn change_directory(&self, arguments: &[Argument], from: &Directories) -> Walked<After> {
+        let [argument] = arguments else {
+            return deny(
+                Rule::CommandArgument,
+                "`cd` needs one directory. Name one in the workspace.",
+            );
+        };
+        let path = argument.literal()?;
+        if path.starts_with('-') {
+            return deny(Rule::CommandFlag, "`cd` takes no options here. Name the directory.");
+        }
+        let mut success = Directories::new();
+        for cwd in from {
+            self.look()?;
+            let place = self.policy.place(path, cwd, self.ground)?;
+            let Zone::Inside(inside) = place.zone else {
+                return deny(
+                    Rule::PathOutside,
+                    format!("`{path}` is outside of the workspace. Stay in it."),
+                );
+            };
+            if place.found != Found::Directory {
+                return deny(
+                    Rule::CommandArgument,
+                    format!("`{path}` is no directory here. Use one that exists."),
+                );
+            }
+            self.policy.judge_read(path, cwd, self.ground, User::Shell)?;
+            success.insert(format!("{}/{inside}", self.ground.workspace()));
+        }
+        Ok(After { success, failure: from.clone() })
+    }
+
+    fn redirects(&mut self, redirects: &[Redirect], from: &Directories) -> Walked<()> {
+        for redirect in redirects {
+            match redirect {
+                Redirect::Duplicate | Redirect::Text(_) => {}
+                Redirect::Word(word) => {
+                    self.argument(word, from)?;
+                }
+                Redirect::Read(word) => {
+                    let argument = self.argument(word, from)?;
+                    self.reads(argument.literal()?, from)?;
+                }
+                Redirect::Write(word) => {
+                    let argument = self.argument(word, from)?;
+                    self.writes(argument.literal()?, from)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn reads(&self, path: &str, from: &Directories) -> Walked<()> {
+        for cwd in from {
+            self.look()?;
+            self.policy.judge_read(path, cwd, self.ground, User::Shell)?;
+        }
+        Ok(())
+    }
+
+    fn writes(&self, path: &str, from: &Directories) -> Walked<()> {
+        for cwd in from {
+            self.look()?;
+            self.policy.judge_write(path, cwd, self.ground, User::Shell)?;
+        }
+        Ok(())
+    }
+}
+
+/// A loop that went somewhere else with each round could end up anywhere.
+fn stays(from: &Directories, end: &Directories) -> Walked<After> {
+    if end.is_subset(from) {
+        return Ok(After::unchanged(from));
+    }
+    deny(Rule::CommandArgument, "`cd` in a loop is not followed. Use `( cd DIR && ... )`.")
+}

@@ -1,0 +1,263 @@
+//! Programs that may be listed: their options that run other programs, load
+//! other files or leave the workspace.
+//!
+//! Of programs that are not known here, every argument is still held against
+//! the workspace. What a build or test does once it runs is confined by the
+//! sandbox, not here.
+
+use super::super::verdict::{Rule, deny};
+use super::argument::Argument;
+use super::filters::is_option;
+use super::simple::Call;
+use super::{Walk, Walked};
+
+pub(super) fn judge(walk: &Walk<'_>, call: &Call<'_>) -> Walked<()> {
+    match call.program {
+        "go" => go(walk, call),
+        "make" | "gmake" => make(walk, call),
+        "npm" | "pnpm" | "yarn" => npm(walk, call),
+        "cargo" => cargo(walk, call),
+        _ => call.arguments.iter().try_for_each(|word| walk.plain(word, call)),
+    }
+}
+
+/// What `timeout` would run.
+pub(super) fn timed(arguments: &[Argument]) -> Walked<&[Argument]> {
+    let mut rest = arguments;
+    while let Some((word, others)) = rest.split_first() {
+        let text = word.literal()?;
+        rest = others;
+        match text {
+            "--foreground" | "--preserve-status" | "-v" | "--verbose" => {}
+            "-k" | "-s" | "--kill-after" | "--signal" => {
+                rest = rest.split_first().map_or(rest, |(_, others)| others);
+            }
+            text if text.starts_with("--kill-after=") || text.starts_with("--signal=") => {}
+            text if text.starts_with(|c: char| c.is_ascii_digit()) => return Ok(rest),
+            _ => break,
+        }
+    }
+    deny(Rule::CommandArgument, "`timeout` is not understood. Write `timeout SECONDS COMMAND`.")
+}
+
+fn refuse(call: &Call<'_>, option: &str) -> Walked<()> {
+    let program = call.program;
+    deny(
+        Rule::CommandFlag,
+        format!("`{program} {option}` could run or load something else. Leave it out."),
+    )
+}
+
+fn go(walk: &Walk<'_>, call: &Call<'_>) -> Walked<()> {
+    const REFUSED: &[&str] = &[
+        "exec",
+        "toolexec",
+        "vettool",
+        "overlay",
+        "modfile",
+        "C",
+        "pkgdir",
+        "compiler",
+        "gccgoflags",
+        "modcacherw",
+        "workfile",
+    ];
+    const OUTPUTS: &[&str] = &[
+        "o",
+        "coverprofile",
+        "cpuprofile",
+        "memprofile",
+        "blockprofile",
+        "mutexprofile",
+        "trace",
+        "outputdir",
+    ];
+    const TEXTS: &[&str] = &["run", "bench", "skip", "fuzz", "tags", "list"];
+    let runs = call.arguments.first().is_some_and(|word| word.is("run"));
+    let mut package = !runs;
+    let mut words = call.arguments.iter().skip(1);
+    while let Some(word) = words.next() {
+        let Some(flag) = word.text.strip_prefix('-').filter(|_| !package || !runs) else {
+            if !package {
+                package = true;
+                let local = word.text.starts_with('.') || word.text.ends_with(".go");
+                if !local {
+                    return deny(
+                        Rule::CommandArgument,
+                        format!("`{}` is not of this module. Use a path like ./cmd.", word.text),
+                    );
+                }
+            }
+            walk.plain(word, call)?;
+            continue;
+        };
+        word.literal()?;
+        let flag = flag.strip_prefix('-').unwrap_or(flag);
+        let (name, value) = flag.split_once('=').map_or((flag, None), |(n, v)| (n, Some(v)));
+        let name = name.strip_prefix("test.").unwrap_or(name);
+        let changes_modules = name == "mod" && value != Some("readonly") && value != Some("vendor");
+        if REFUSED.contains(&name) || changes_modules || word.text.contains("-ext") {
+            return refuse(call, &word.text);
+        }
+        let output = OUTPUTS.contains(&name);
+        let separate =
+            value.is_none() && (output || TEXTS.contains(&name) || name.ends_with("flags"));
+        let value = match value {
+            Some(value) => value,
+            None if separate => words.next().map_or(Ok(""), Argument::literal)?,
+            None => continue,
+        };
+        if name.ends_with("flags") && value.contains("-ext") {
+            return refuse(call, &word.text);
+        }
+        if output {
+            walk.writes(value, call.from)?;
+        } else if !TEXTS.contains(&name) {
+            walk.pieces(value, call)?;
+        }
+    }
+    Ok(())
+}
+
+fn make(walk: &Walk<'_>, call: &Call<'_>) -> Walked<()> {
+    const REFUSED: &[&str] = &[
+        "--directory",
+        "--file",
+        "--makefile",
+        "--eval",
+        "--include-dir",
+        "--environment-overrides",
+        "--assume-new",
+        "--what-if",
+        "--new-file",
+        "--old-file",
+        "--assume-old",
+    ];
+    for word in call.arguments {
+        let text = word.literal()?;
+        if text.starts_with("--") {
+            if REFUSED.iter().any(|option| is_option(text, option)) {
+                return refuse(call, text);
+            }
+        } else if let Some(bundle) = text.strip_prefix('-') {
+            if !bundle.chars().all(|c| "bBdhijklmnOpqrRsStvw.".contains(c) || c.is_ascii_digit()) {
+                return refuse(call, text);
+            }
+        } else if let Some((name, value)) = text.split_once('=') {
+            let name = name.trim_end_matches([':', '?', '+', '!']);
+            let plain = |c: char| c.is_ascii_alphanumeric() || "_.,-".contains(c);
+            let changes = ["SHELL", ".SHELLFLAGS", "VPATH"].contains(&name)
+                || name.contains("MAKE")
+                || name.ends_with("FLAGS");
+            if changes || !value.chars().all(plain) {
+                return refuse(call, text);
+            }
+        } else if text.contains(['$', '`', '(']) {
+            return refuse(call, text);
+        }
+        walk.plain(word, call)?;
+    }
+    Ok(())
+}
+
+fn npm(walk: &Walk<'_>, call: &Call<'_>) -> Walked<()> {
+    const ACCEPTED: &[&str] = &[
+        "-s",
+        "-q",
+        "-d",
+        "-dd",
+        "-w",
+        "-ws",
+        "--silent",
+        "--quiet",
+        "--verbose",
+        "--if-present",
+        "--workspace",
+        "--workspaces",
+        "--loglevel",
+        "--color",
+        "--no-color",
+        "--ignore-scripts",
+        "--no-fund",
+        "--no-audit",
+        "--foreground-scripts",
+    ];
+    let mut own = true;
+    for word in call.arguments {
+        let text = word.text.as_str();
+        if own && text == "--" {
+            own = false;
+        } else if own && text.starts_with('-') {
+            let name = text.split('=').next().unwrap_or_default();
+            if !ACCEPTED.contains(&name) {
+                return refuse(call, text);
+            }
+        }
+        walk.plain(word, call)?;
+    }
+    Ok(())
+}
+
+fn cargo(walk: &Walk<'_>, call: &Call<'_>) -> Walked<()> {
+    let mut own = true;
+    for word in call.arguments {
+        let text = word.text.as_str();
+        own &= text != "--";
+        let refused = ["--config", "--registry", "--index", "--git"]
+            .iter()
+            .any(|option| text == *option || text.starts_with(&format!("{option}=")));
+        let short = text.starts_with("-Z") || text.starts_with("-C") || text.starts_with('+');
+        if own && (refused || short) {
+            return refuse(call, text);
+        }
+        walk.plain(word, call)?;
+    }
+    Ok(())
+}
+
+impl Walk<'_> {
+    /// Judges an argument of a program that may take it for a file.
+    pub(super) fn plain(&self, word: &Argument, call: &Call<'_>) -> Walked<()> {
+        if word.glob {
+            return self.file(word, call);
+        }
+        let text = word.literal()?;
+        match text.strip_prefix('-') {
+            None => self.pieces(text, call),
+            Some(option) => match option.split_once('=') {
+                Some((_, value)) => self.pieces(value, call),
+                // `-I/usr/include`: the value stands right behind the letter.
+                None => {
+                    let mut rest = option.chars();
+                    rest.next();
+                    let attached = rest.as_str();
+                    if attached.starts_with(['/', '~', '.']) {
+                        self.pieces(attached, call)?;
+                    }
+                    Ok(())
+                }
+            },
+        }
+    }
+
+    /// Judges everything in a text that could be a path.
+    pub(super) fn pieces(&self, text: &str, call: &Call<'_>) -> Walked<()> {
+        let address = text.contains("://") && !text.contains("file:");
+        for piece in text.split(['=', ',', ':']) {
+            let absolute = piece.starts_with(['/', '~']);
+            let climbs = piece.split('/').any(|part| part == "..");
+            if piece.is_empty() || address && piece.starts_with("//") {
+                continue;
+            }
+            if !absolute && !climbs && piece.chars().any(super::super::paths::is_strange) {
+                continue;
+            }
+            for cwd in call.from {
+                self.look()?;
+                let user = super::User::Tool;
+                self.policy.judge_read(piece, cwd, self.ground, user)?;
+            }
+        }
+        Ok(())
+    }
+}

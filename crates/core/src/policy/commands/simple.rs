@@ -1,0 +1,217 @@
+//! One simple command: its variables, its redirections, its program.
+
+use super::super::paths::some_of;
+use super::super::shell::{HereText, Redirect, Simple};
+use super::super::verdict::{Rule, deny};
+use super::argument::Argument;
+use super::{After, Directories, Walk, Walked, filters, git, hints, programs};
+use crate::ids::Role;
+
+/// Variables that may be set for a command: they change how it talks, not
+/// what it does.
+const HARMLESS_VARIABLES: &[&str] = &[
+    "CI",
+    "NO_COLOR",
+    "FORCE_COLOR",
+    "RUST_BACKTRACE",
+    "LANG",
+    "LC_ALL",
+    "TZ",
+    "DEBUG",
+    "COLUMNS",
+    "TERM",
+];
+
+/// How many words a command may have.
+const MOST_WORDS: usize = 1000;
+
+/// What a program is called with.
+pub(super) struct Call<'c> {
+    pub program: &'c str,
+    /// Without the program.
+    pub arguments: &'c [Argument],
+    pub from: &'c Directories,
+    /// What the program reads from its standard input, if that is known.
+    pub input: Option<&'c str>,
+}
+
+impl Walk<'_> {
+    pub(super) fn simple(&mut self, simple: &Simple, from: &Directories) -> Walked<After> {
+        self.step()?;
+        for (name, word) in &simple.assignments {
+            let value = self.argument(word, from)?;
+            if simple.words.is_empty() || !HARMLESS_VARIABLES.contains(&name.as_str()) {
+                return deny(
+                    Rule::CommandEnvironment,
+                    format!("setting `{name}` could change what commands do. Leave it out."),
+                );
+            }
+            if !value.known || value.tilde || value.text.contains('/') {
+                return deny(
+                    Rule::CommandEnvironment,
+                    format!("the value of `{name}` is not plain. Write a plain value, or none."),
+                );
+            }
+        }
+        self.redirects(&simple.redirects, from)?;
+        if simple.words.is_empty() {
+            return deny(Rule::CommandSyntax, "a redirection stands alone. Write a command.");
+        }
+        if simple.words.len() > MOST_WORDS {
+            return deny(
+                Rule::CommandTooLong,
+                "the command has too many words. Use several calls.",
+            );
+        }
+        let mut arguments = Vec::new();
+        for word in &simple.words {
+            arguments.push(self.argument(word, from)?);
+        }
+        let mut input = None;
+        for redirect in &simple.redirects {
+            if let Redirect::Text(index) = redirect {
+                input = match self.texts.get(*index) {
+                    Some(HereText::Literal(text) | HereText::Expanded(text)) => Some(text.as_str()),
+                    None => None,
+                };
+            }
+        }
+        self.program(&arguments, input, from)
+    }
+
+    /// Judges a program with its arguments.
+    fn program(
+        &self,
+        words: &[Argument],
+        input: Option<&str>,
+        from: &Directories,
+    ) -> Walked<After> {
+        let Some((program, arguments)) = words.split_first() else {
+            return deny(Rule::CommandSyntax, "a command is missing. Write one.");
+        };
+        let program = program.literal()?;
+        let call = Call { program, arguments, from, input };
+        self.blocked(&call)?;
+        if program == "cd" {
+            return self.change_directory(arguments, from);
+        }
+        if program == "timeout" {
+            return self.program(programs::timed(arguments)?, input, from);
+        }
+        if let Some(why) = hints::never(program) {
+            return deny(Rule::CommandNotAllowed, format!("`{program}` {why}."));
+        }
+        if filters::judge(self, &call)? {
+            return Ok(After::unchanged(from));
+        }
+        self.listed(words)?;
+        match program {
+            "git" => git::judge(self, &call)?,
+            _ => programs::judge(self, &call)?,
+        }
+        Ok(After::unchanged(from))
+    }
+
+    /// Whether a blocked pattern is found in the command. What is only text to
+    /// the command, such as a commit message, does not count.
+    fn blocked(&self, call: &Call<'_>) -> Walked<()> {
+        let mut text = call.program.to_owned();
+        for argument in spoken(call) {
+            text.push(' ');
+            text.push_str(&argument.text);
+        }
+        for pattern in &self.policy.compiled.blocked_patterns {
+            let mut at = 0;
+            while let Some(found) = pattern.find_at(&text, at) {
+                if begins_word(&text, found.start()) {
+                    return deny(
+                        Rule::CommandBlocked,
+                        format!(
+                            "the blocked pattern `{}` is found in `{}`. Go on without it.",
+                            pattern.as_str(),
+                            shortened(&text)
+                        ),
+                    );
+                }
+                // Not a word, such as the `nc ` in `sync `: look behind it.
+                at = found.start() + text[found.start()..].chars().next().map_or(1, char::len_utf8);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a listed command is a beginning of this one, word by word.
+    fn listed(&self, words: &[Argument]) -> Walked<()> {
+        let compiled = &self.policy.compiled;
+        let begins = |listed: &Vec<String>| {
+            listed.len() <= words.len()
+                && listed.iter().zip(words).all(|(token, word)| word.is(token))
+        };
+        let shown = || shortened(&shown(words));
+        match compiled.rules.role {
+            Role::Worker | Role::Merger => {
+                if compiled.allowed_commands.iter().any(begins) {
+                    return Ok(());
+                }
+                let hint = hints::instead(words).map(str::to_owned).unwrap_or_else(|| {
+                    format!("Use {}", some_of(&compiled.rules.allowed_commands))
+                });
+                deny(Rule::CommandNotAllowed, format!("`{}` is not allowed. {hint}.", shown()))
+            }
+            Role::Planner => {
+                let looks = git::only_looks(words);
+                if looks && compiled.allowed_commands.iter().any(begins) {
+                    return Ok(());
+                }
+                deny(
+                    Rule::CommandRole,
+                    format!("`{}` may do more than look. Plan with Read, Glob and Grep.", shown()),
+                )
+            }
+            Role::Validator => {
+                let whole = |listed: &Vec<String>| listed.len() == words.len() && begins(listed);
+                if compiled.diagnostics.iter().any(whole) {
+                    return Ok(());
+                }
+                let commands = some_of(&compiled.rules.diagnostics);
+                deny(
+                    Rule::CommandRole,
+                    format!("`{}` is no diagnostic command. Run only {commands}.", shown()),
+                )
+            }
+        }
+    }
+}
+
+/// The arguments that are more than text to the command.
+fn spoken<'c>(call: &Call<'c>) -> Vec<&'c Argument> {
+    match call.program {
+        "echo" | "printf" | "true" | "false" | ":" => Vec::new(),
+        "grep" => filters::grep_files(call.arguments),
+        "git" => git::without_messages(call.arguments),
+        _ => call.arguments.iter().collect(),
+    }
+}
+
+/// Whether a word begins here, as in the regular expression `\b`.
+fn begins_word(text: &str, at: usize) -> bool {
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    let before = text[..at].chars().next_back().is_some_and(is_word);
+    let first = text[at..].chars().next().is_some_and(is_word);
+    !(before && first)
+}
+
+fn shown(words: &[Argument]) -> String {
+    let words: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
+    words.join(" ")
+}
+
+/// The beginning of a text, on one line.
+pub(super) fn shortened(text: &str) -> String {
+    let mut short: String =
+        text.chars().take(80).map(|c| if c == '\n' { ' ' } else { c }).collect();
+    if text.chars().nth(80).is_some() {
+        short.push('…');
+    }
+    short
+}

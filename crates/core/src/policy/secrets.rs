@@ -1,0 +1,75 @@
+//! Which files look like they hold secrets.
+//!
+//! A blocked path must not be changed. If it looks like a secret it is not read
+//! either, while `go.mod` and the like may be looked at.
+
+use globset::GlobBuilder;
+
+use super::rules::fold;
+
+/// Parts of names, in lower case.
+const EXTENSIONS: &[&str] =
+    &["secret", "secrets", "key", "pem", "p12", "pfx", "jks", "keystore", "kdbx", "asc", "gpg"];
+const BEGINNINGS: &[&str] = &[
+    ".env",
+    "id_rsa",
+    "id_ed25519",
+    "id_ecdsa",
+    "id_dsa",
+    "credential",
+    "secret",
+    ".netrc",
+    ".npmrc",
+    ".pypirc",
+    ".pgpass",
+    ".htpasswd",
+    ".git-credentials",
+];
+const DIRECTORIES: &[&str] = &[".ssh", ".aws", ".gnupg", ".kube", ".docker"];
+
+/// Names that stand for the secrets a pattern could be after.
+const SAMPLES: &[&str] = &[
+    ".env",
+    ".env.local",
+    ".env.production",
+    "a.secret",
+    "a.key",
+    "server.key",
+    "a.pem",
+    "a.p12",
+    "id_rsa",
+    "id_ed25519",
+    "credentials.json",
+    "secrets.yaml",
+    ".netrc",
+    ".npmrc",
+];
+
+/// Names that a pattern for ordinary files would match as well.
+const ORDINARY: &[&str] =
+    &["a", "a.go", "main.rs", "README.md", "index.ts", ".x", "a.json", "a.yaml"];
+
+/// Whether a path, by its names, looks like a secret.
+pub(super) fn looks_secret(path: &str) -> bool {
+    fold(path).split('/').any(|name| {
+        let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension);
+        DIRECTORIES.contains(&name)
+            || EXTENSIONS.contains(&extension)
+            || BEGINNINGS.iter().any(|beginning| name.starts_with(beginning))
+    })
+}
+
+/// Whether a glob is after secrets: it matches some, and nothing ordinary.
+pub(super) fn seeks_secrets(glob: &str) -> bool {
+    let folded = fold(glob);
+    if looks_secret(&folded) {
+        return true;
+    }
+    let name = folded.rsplit('/').next().unwrap_or_default();
+    let Ok(glob) = GlobBuilder::new(name).literal_separator(true).build() else {
+        return true;
+    };
+    let matcher = glob.compile_matcher();
+    SAMPLES.iter().any(|sample| matcher.is_match(sample))
+        && !ORDINARY.iter().any(|sample| matcher.is_match(sample))
+}

@@ -1,0 +1,467 @@
+//! The grammar: lists, pipes, groups, `if`, `while`, `for`, and redirections.
+
+use super::heredoc::Pending;
+use super::{DEEPEST, HereText, Link, Node, Part, Redirect, Script, Simple, Unclear, Word};
+
+type Read<T> = Result<T, Unclear>;
+
+/// Words that mean something to the shell where a command could begin.
+const RESERVED: &[&str] = &[
+    "if", "then", "elif", "else", "fi", "while", "until", "for", "do", "done", "case", "esac",
+    "select", "function", "coproc", "{", "}", "!", "[[", "]]", "time", "in",
+];
+
+/// Takes a command line apart. The caller has limited its length.
+pub(in crate::policy) fn parse(line: &str) -> Result<Script, Unclear> {
+    let mut parser = Parser { line, at: 0, depth: 0, pending: Vec::new(), texts: Vec::new() };
+    let body = parser.list(&[])?;
+    if parser.peek().is_some() {
+        return Err(unexpected(parser.peek()));
+    }
+    parser.has_all_texts()?;
+    Ok(Script { body, texts: parser.texts })
+}
+
+#[derive(Debug)]
+pub(super) struct Parser<'l> {
+    line: &'l str,
+    at: usize,
+    depth: usize,
+    pending: Vec<Pending>,
+    /// One for each `<<` so far; empty until its text has been read.
+    texts: Vec<HereText>,
+}
+
+impl<'l> Parser<'l> {
+    fn rest(&self) -> &'l str {
+        &self.line[self.at..]
+    }
+
+    pub(super) fn peek(&self) -> Option<char> {
+        self.rest().chars().next()
+    }
+
+    pub(super) fn next(&mut self) -> Option<char> {
+        let c = self.peek()?;
+        self.at += c.len_utf8();
+        Some(c)
+    }
+
+    fn takes(&mut self, text: &str) -> bool {
+        let fits = self.rest().starts_with(text);
+        if fits {
+            self.at += text.len();
+        }
+        fits
+    }
+
+    pub(super) fn expect(&mut self, c: char) -> Read<()> {
+        if self.peek() == Some(c) {
+            self.next();
+            return Ok(());
+        }
+        Err(Unclear::new(format!("a missing `{c}`"), "close what was opened"))
+    }
+
+    /// A whole line without its end.
+    pub(super) fn line(&mut self) -> Option<&'l str> {
+        let rest = self.rest();
+        if rest.is_empty() {
+            return None;
+        }
+        let end = rest.find('\n').unwrap_or(rest.len());
+        self.at += (end + 1).min(rest.len());
+        Some(&rest[..end])
+    }
+
+    pub(super) fn awaits_text(&self) -> bool {
+        !self.pending.is_empty()
+    }
+
+    /// A list within another construct, up to a closing character.
+    pub(super) fn nested(&mut self, end: &str) -> Read<Node> {
+        let node = self.list(&[end])?;
+        self.has_all_texts()?;
+        Ok(node)
+    }
+
+    fn has_all_texts(&self) -> Read<()> {
+        if self.awaits_text() {
+            return Err(Unclear::new("a `<<` without its text", "put the text on the next lines"));
+        }
+        Ok(())
+    }
+
+    /// Blanks, joined lines and comments.
+    fn blanks(&mut self) -> Read<()> {
+        loop {
+            match self.peek() {
+                Some(' ' | '\t') => {
+                    self.next();
+                }
+                Some('\\') if self.rest().starts_with("\\\n") => {
+                    if self.awaits_text() {
+                        return Err(Unclear::new("a joined line behind `<<`", "use one line"));
+                    }
+                    self.at += 2;
+                }
+                Some('#') => {
+                    let end = self.rest().find('\n').unwrap_or(self.rest().len());
+                    self.at += end;
+                }
+                _ => return Ok(()),
+            }
+        }
+    }
+
+    fn line_break(&mut self) -> Read<()> {
+        self.expect('\n')?;
+        for pending in std::mem::take(&mut self.pending) {
+            self.texts[pending.index] = self.text_of(&pending)?;
+        }
+        Ok(())
+    }
+
+    /// Blanks and line breaks.
+    fn space(&mut self) -> Read<()> {
+        loop {
+            self.blanks()?;
+            if self.peek() != Some('\n') {
+                return Ok(());
+            }
+            self.line_break()?;
+        }
+    }
+
+    /// Commands up to one of these closing words, which stays unread.
+    fn list(&mut self, ends: &[&str]) -> Read<Node> {
+        self.depth += 1;
+        if self.depth > DEEPEST {
+            return Err(Unclear::new("commands nested too deep", "use several calls"));
+        }
+        let mut nodes = Vec::new();
+        loop {
+            self.space()?;
+            if self.peek().is_none() || self.stands_at(ends) {
+                break;
+            }
+            nodes.push(self.chain()?);
+            self.blanks()?;
+            match self.peek() {
+                Some(';') if self.rest().starts_with(";;") => return Err(unexpected(Some(';'))),
+                Some(';') => {
+                    self.next();
+                }
+                Some('\n') | None => {}
+                Some('&') => {
+                    return Err(Unclear::new(
+                        "`&`, which leaves a command running in the background",
+                        "run it in the foreground",
+                    ));
+                }
+                Some(_) if self.stands_at(ends) => {}
+                other => return Err(unexpected(other)),
+            }
+            if self.peek() == Some('\n') {
+                self.line_break()?;
+            }
+        }
+        if nodes.is_empty() {
+            return Err(Unclear::new("an empty command", "write the command to run"));
+        }
+        self.depth -= 1;
+        Ok(if nodes.len() == 1 { nodes.remove(0) } else { Node::Sequence(nodes) })
+    }
+
+    fn stands_at(&self, ends: &[&str]) -> bool {
+        ends.iter().any(|end| {
+            self.rest().strip_prefix(end).is_some_and(|rest| {
+                *end == ")" || rest.chars().next().is_none_or(|c| " \t\n;&|<>()".contains(c))
+            })
+        })
+    }
+
+    fn chain(&mut self) -> Read<Node> {
+        let first = self.pipeline()?;
+        let mut rest = Vec::new();
+        loop {
+            self.blanks()?;
+            let link = if self.takes("&&") {
+                Link::And
+            } else if self.rest().starts_with("||") {
+                self.at += 2;
+                Link::Or
+            } else {
+                break;
+            };
+            self.space()?;
+            rest.push((link, self.pipeline()?));
+        }
+        Ok(if rest.is_empty() { first } else { Node::Chain { first: Box::new(first), rest } })
+    }
+
+    fn pipeline(&mut self) -> Read<Node> {
+        self.blanks()?;
+        let mut negated = false;
+        loop {
+            if self.keyword("!") {
+                negated = !negated;
+            } else if self.keyword("time") {
+                self.blanks()?;
+                if self.keyword("-p") {}
+            } else {
+                break;
+            }
+            self.blanks()?;
+        }
+        let mut nodes = vec![self.command()?];
+        loop {
+            self.blanks()?;
+            if self.rest().starts_with("||") || !self.takes("|") {
+                break;
+            }
+            self.takes("&");
+            self.space()?;
+            nodes.push(self.command()?);
+        }
+        let node = if nodes.len() == 1 { nodes.remove(0) } else { Node::Pipeline(nodes) };
+        Ok(if negated { Node::Not(Box::new(node)) } else { node })
+    }
+
+    /// Reads a word that is exactly this, without quotes.
+    fn keyword(&mut self, word: &str) -> bool {
+        if self.stands_at(&[word]) {
+            self.at += word.len();
+            return true;
+        }
+        false
+    }
+
+    fn require(&mut self, word: &'static str) -> Read<()> {
+        self.space()?;
+        if self.keyword(word) {
+            return Ok(());
+        }
+        Err(Unclear::new(format!("a missing `{word}`"), "close what was opened"))
+    }
+
+    fn command(&mut self) -> Read<Node> {
+        self.blanks()?;
+        if self.peek() == Some('(') {
+            self.next();
+            if self.peek() == Some('(') {
+                return Err(Unclear::new("arithmetic `((...))`", "write the number itself"));
+            }
+            let body = Box::new(self.list(&[")"])?);
+            self.expect(')')?;
+            return Ok(Node::Subshell { body, redirects: self.redirects()? });
+        }
+        if self.keyword("{") {
+            let body = Box::new(self.list(&["}"])?);
+            self.require("}")?;
+            return Ok(Node::Group { body, redirects: self.redirects()? });
+        }
+        if self.keyword("if") {
+            return self.conditional();
+        }
+        if self.keyword("while") || self.keyword("until") {
+            let condition = Box::new(self.list(&["do"])?);
+            let body = Box::new(self.loop_body()?);
+            return Ok(Node::Loop { condition, body, redirects: self.redirects()? });
+        }
+        if self.keyword("for") {
+            return self.for_each();
+        }
+        self.simple()
+    }
+
+    fn conditional(&mut self) -> Read<Node> {
+        let mut branches = Vec::new();
+        let mut otherwise = None;
+        loop {
+            let condition = self.list(&["then"])?;
+            self.require("then")?;
+            branches.push((condition, self.list(&["elif", "else", "fi"])?));
+            self.space()?;
+            if self.keyword("elif") {
+                continue;
+            }
+            if self.keyword("else") {
+                otherwise = Some(Box::new(self.list(&["fi"])?));
+            }
+            self.require("fi")?;
+            break;
+        }
+        Ok(Node::If { branches, otherwise, redirects: self.redirects()? })
+    }
+
+    fn loop_body(&mut self) -> Read<Node> {
+        self.require("do")?;
+        let body = self.list(&["done"])?;
+        self.require("done")?;
+        Ok(body)
+    }
+
+    fn for_each(&mut self) -> Read<Node> {
+        self.blanks()?;
+        let name = self.name();
+        self.blanks()?;
+        if name.is_empty() || !self.keyword("in") {
+            return Err(Unclear::new("a `for` without a name and `in`", "use: for f in a b; do"));
+        }
+        let mut words = Vec::new();
+        loop {
+            self.blanks()?;
+            match self.peek() {
+                Some(';') => {
+                    self.next();
+                    break;
+                }
+                Some('\n') => break,
+                None | Some('&' | '|' | '<' | '>' | '(' | ')') => {
+                    return Err(unexpected(self.peek()));
+                }
+                Some(_) => words.push(self.word()?),
+            }
+        }
+        let body = Box::new(self.loop_body()?);
+        Ok(Node::For { name, words, body, redirects: self.redirects()? })
+    }
+
+    /// The redirections behind a group or loop.
+    fn redirects(&mut self) -> Read<Vec<Redirect>> {
+        let mut redirects = Vec::new();
+        loop {
+            self.blanks()?;
+            match self.redirect()? {
+                Some(redirect) => redirects.push(redirect),
+                None => return Ok(redirects),
+            }
+        }
+    }
+
+    fn simple(&mut self) -> Read<Node> {
+        let mut simple = Simple::default();
+        loop {
+            self.blanks()?;
+            if let Some(redirect) = self.redirect()? {
+                simple.redirects.push(redirect);
+                continue;
+            }
+            match self.peek() {
+                None | Some('\n' | ';' | '&' | '|' | ')') => break,
+                Some('(') => return Err(unexpected(Some('('))),
+                Some(_) => {}
+            }
+            let word = self.word()?;
+            if simple.words.is_empty() {
+                if let Some(assignment) = assignment(&word) {
+                    simple.assignments.push(assignment);
+                    continue;
+                }
+                let reserved = word.bare().filter(|bare| RESERVED.contains(bare));
+                if let Some(reserved) = reserved {
+                    return Err(Unclear::new(
+                        format!("`{reserved}` in this place"),
+                        "use plain commands, `if`, `for` and `while`",
+                    ));
+                }
+            }
+            simple.words.push(word);
+        }
+        let nothing = simple.words.is_empty() && simple.assignments.is_empty();
+        if nothing && simple.redirects.is_empty() {
+            return Err(unexpected(self.peek()));
+        }
+        Ok(Node::Simple(simple))
+    }
+
+    fn redirect(&mut self) -> Read<Option<Redirect>> {
+        let start = self.at;
+        let both = self.takes("&>>") || self.takes("&>");
+        if !both {
+            while self.peek().is_some_and(|c| c.is_ascii_digit()) {
+                self.next();
+            }
+        }
+        let rest = self.rest();
+        if !both && !rest.starts_with(['<', '>']) {
+            self.at = start;
+            return Ok(None);
+        }
+        if rest.starts_with("<(") || rest.starts_with(">(") {
+            return Err(Unclear::new(
+                "a process substitution",
+                "run the commands one after the other",
+            ));
+        }
+        if !both && self.takes("<<<") {
+            return Ok(Some(Redirect::Word(self.target()?)));
+        }
+        if !both && self.takes("<<") {
+            let strip_tabs = self.takes("-");
+            let word = self.target()?;
+            let Some(marker) = word.text() else {
+                return Err(Unclear::new("a `<<` marker that is no plain word", "use <<'EOF'"));
+            };
+            let index = self.texts.len();
+            self.texts.push(HereText::Literal(String::new()));
+            self.pending.push(Pending { index, marker, quoted: word.quoted, strip_tabs });
+            return Ok(Some(Redirect::Text(index)));
+        }
+        if !both && (self.takes(">&") || self.takes("<&")) {
+            let reads = self.line[..self.at].ends_with("<&");
+            let target = self.target()?;
+            return match target.bare() {
+                Some("-") => Ok(Some(Redirect::Duplicate)),
+                Some(text) if text.chars().all(|c| c.is_ascii_digit()) => {
+                    Ok(Some(Redirect::Duplicate))
+                }
+                Some(text) if !reads && !text.starts_with(|c: char| c.is_ascii_digit()) => {
+                    Ok(Some(Redirect::Write(target)))
+                }
+                _ => Err(Unclear::new("a copied descriptor that is no number", "use 2>&1")),
+            };
+        }
+        if both || self.takes(">>") || self.takes(">|") {
+            return Ok(Some(Redirect::Write(self.target()?)));
+        }
+        if self.takes("<>") || self.takes(">") {
+            return Ok(Some(Redirect::Write(self.target()?)));
+        }
+        self.expect('<')?;
+        Ok(Some(Redirect::Read(self.target()?)))
+    }
+
+    fn target(&mut self) -> Read<Word> {
+        self.blanks()?;
+        match self.peek() {
+            None | Some('\n' | ';' | '&' | '|' | '<' | '>' | '(' | ')') => {
+                Err(Unclear::new("a redirection without a target", "name the file"))
+            }
+            Some(_) => self.word(),
+        }
+    }
+}
+
+/// `NAME=value`, which sets a variable for the command behind it.
+fn assignment(word: &Word) -> Option<(String, Word)> {
+    let Some(Part::Bare(first)) = word.parts.first() else { return None };
+    let (name, value) = first.split_once('=')?;
+    let good = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    if !good {
+        return None;
+    }
+    let mut rest = word.clone();
+    rest.tilde = value.starts_with('~') || value.contains(":~");
+    rest.parts[0] = Part::Bare(value.to_owned());
+    Some((name.to_owned(), rest))
+}
+
+fn unexpected(c: Option<char>) -> Unclear {
+    match c {
+        Some(c) => Unclear::new(format!("`{c}` in this place"), "quote it if it is text"),
+        None => Unclear::new("the end of the line in this place", "write the whole command"),
+    }
+}
