@@ -16,6 +16,7 @@ pub mod history;
 pub mod journal;
 pub mod narrate;
 pub mod projections;
+pub mod prompts;
 pub mod repo_lock;
 pub mod report;
 pub mod stdout;
