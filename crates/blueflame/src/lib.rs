@@ -19,6 +19,7 @@ pub mod journal;
 pub mod narrate;
 pub mod process_tree;
 pub mod projections;
+pub mod prompts;
 pub mod repo_lock;
 pub mod report;
 pub mod stdout;

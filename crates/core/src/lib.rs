@@ -5,6 +5,7 @@
 //! error). The shell performs what [`decide`](decide::decide) asks for and
 //! reports what happened as events, which [`State`](state::State) folds.
 
+pub mod answer;
 pub mod config;
 pub mod decide;
 pub mod event;

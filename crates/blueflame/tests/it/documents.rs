@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use blueflame::prompts::Part;
+use blueflame_core::answer;
 use blueflame_core::config::{self, ConfigFile};
 use blueflame_core::plan::{self, Plan, PlanContext};
 
@@ -54,6 +56,22 @@ fn every_key_of_a_plan_is_documented_and_the_example_is_a_plan() {
     let config = config::read(b"schema_version: 2\n").config.unwrap();
     let (plan, warnings) = Plan::read(example.as_bytes(), &PlanContext::of(&config)).unwrap();
     assert_eq!((plan.tasks.len(), warnings), (2, Vec::new()));
+}
+
+#[test]
+fn every_part_of_a_prompt_is_documented_with_its_limit() {
+    let text = document("docs/prompts.md");
+    for part in Part::ALL {
+        let row = format!("| `{}` | {} KiB |", part.name(), part.limit() / 1024);
+        assert!(text.contains(&row), "docs/prompts.md lacks {row}");
+    }
+    for schema in [answer::verdict_schema(), answer::merger_report_schema()] {
+        let status = schema["properties"]["status"]["enum"].as_array().unwrap();
+        let words: Vec<String> =
+            status.iter().map(|word| format!("`{}`", word.as_str().unwrap())).collect();
+        let keys = format!("`status` ({}), `notes`, `issues`", words.join(", "));
+        assert!(text.contains(&keys), "docs/prompts.md lacks {keys}");
+    }
 }
 
 /// Files that earlier programs accepted are accepted for ever, with the same
