@@ -37,7 +37,16 @@ pub struct AtomicError {
 
 /// Puts `bytes` at `path`, in place of whatever has that name.
 pub fn replace(path: &Path, bytes: &[u8], durability: Durability) -> Result<(), AtomicError> {
-    let fill = |file: &mut File| file.write_all(bytes);
+    replace_with(path, |file| file.write_all(bytes), durability)
+}
+
+/// Puts what `fill` makes of a new file at `path`, in place of whatever has
+/// that name.
+pub fn replace_with(
+    path: &Path,
+    fill: impl FnOnce(&mut File) -> io::Result<()>,
+    durability: Durability,
+) -> Result<(), AtomicError> {
     let staged = stage(path, fill, durability)?;
     staged.persist(path).map_err(|error| failed("replace", path)(error.error))?;
     settle(path, durability)

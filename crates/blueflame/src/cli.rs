@@ -42,6 +42,38 @@ pub enum Command {
         #[command(subcommand)]
         command: Config,
     },
+    /// The embedded agent, started by Blue Flame itself
+    #[command(name = "__agent", hide = true)]
+    Agent(Agent),
+}
+
+/// How the embedded agent works. `docs/embedded-agent.md` tells the rest.
+#[derive(Debug, Args)]
+pub struct Agent {
+    /// The model to ask
+    #[arg(long)]
+    pub model: String,
+    /// The tools to offer
+    #[arg(long, value_delimiter = ',', default_value = "Read,Write,Edit,Glob,Grep,Bash")]
+    pub tools: Vec<String>,
+    /// A file with the system prompt
+    #[arg(long, value_name = "FILE")]
+    pub system_prompt_file: Option<PathBuf>,
+    /// A file with the JSON Schema of the result
+    #[arg(long, value_name = "FILE")]
+    pub json_schema_file: Option<PathBuf>,
+    /// Stop after this many answers that call tools
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub max_turns: Option<u32>,
+    /// The most tokens of one answer
+    #[arg(long, value_name = "N", default_value_t = 16_000, value_parser = clap::value_parser!(u32).range(1..))]
+    pub max_output_tokens: u32,
+    /// The wait before the first retry, for tests
+    #[arg(long, value_name = "MS", hide = true)]
+    pub retry_base_ms: Option<u64>,
+    /// How long an answer may stop coming, for tests
+    #[arg(long, value_name = "MS", hide = true)]
+    pub stall_ms: Option<u64>,
 }
 
 /// Which session, and which of its events.

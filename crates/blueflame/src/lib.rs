@@ -3,6 +3,7 @@
 //! It reads files, runs processes and talks to people; what to do next is
 //! decided in `blueflame-core`.
 
+pub mod agent;
 pub mod atomic_file;
 //ATT pub mod attempt;
 pub mod cli;

@@ -1,5 +1,6 @@
 //! The commands, one file each. This one hands over to them.
 
+mod agent;
 mod config;
 mod log;
 mod replay;
@@ -14,14 +15,19 @@ use crate::failure::{Failure, Kind};
 /// Runs one command and gives the exit code of the program.
 pub fn run(cli: Cli) -> ExitCode {
     let done = match cli.command {
-        Command::Config { command } => config::run(&command, &cli.common),
-        Command::Log(arguments) => log::run(&arguments, &cli.common),
-        Command::Replay(arguments) => replay::run(&arguments, &cli.common),
+        Command::Config { command } => config::run(&command, &cli.common).map(succeeded),
+        Command::Log(arguments) => log::run(&arguments, &cli.common).map(succeeded),
+        Command::Replay(arguments) => replay::run(&arguments, &cli.common).map(succeeded),
+        Command::Agent(arguments) => agent::run(arguments),
     };
     match done {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         Err(failure) => Failure::report(&failure),
     }
+}
+
+fn succeeded((): ()) -> ExitCode {
+    ExitCode::SUCCESS
 }
 
 /// The configuration, if the person named one. Reading history needs none, so a
