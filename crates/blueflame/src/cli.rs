@@ -1,6 +1,7 @@
 //! The command line, as people write it. Help text is made from the comments
 //! here.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
@@ -45,6 +46,21 @@ pub enum Command {
     /// The embedded agent, started by Blue Flame itself
     #[command(name = "__agent", hide = true)]
     Agent(Agent),
+    /// Run one agent to its end; started by the orchestrator
+    #[command(name = "__attempt", hide = true)]
+    Attempt {
+        /// The directory of the attempt, with its spec.json
+        directory: PathBuf,
+    },
+    /// Become an agent's program; started by the attempt process
+    #[command(name = "__launch", hide = true)]
+    Launch {
+        /// The attempt process
+        parent: u32,
+        /// The program and its arguments
+        #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+        program: Vec<OsString>,
+    },
 }
 
 /// How the embedded agent works. `docs/embedded-agent.md` tells the rest.

@@ -5,7 +5,7 @@
 
 pub mod agent;
 pub mod atomic_file;
-//ATT pub mod attempt;
+pub mod attempt;
 pub mod cli;
 pub mod commands;
 pub mod config_file;
@@ -15,6 +15,7 @@ pub mod executor;
 pub mod failure;
 pub mod file_system;
 pub mod git;
+pub mod ground;
 pub mod history;
 pub mod journal;
 pub mod narrate;

@@ -8,6 +8,7 @@ mod replay;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use crate::attempt;
 use crate::cli::{Cli, Command, Common};
 use crate::config_file::{self, Loaded};
 use crate::failure::{Failure, Kind};
@@ -19,6 +20,18 @@ pub fn run(cli: Cli) -> ExitCode {
         Command::Log(arguments) => log::run(&arguments, &cli.common).map(succeeded),
         Command::Replay(arguments) => replay::run(&arguments, &cli.common).map(succeeded),
         Command::Agent(arguments) => agent::run(arguments),
+        Command::Attempt { directory } => attempt::run::run(&directory)
+            .map(succeeded)
+            .map_err(|error| Failure::new(Kind::Internal, error)),
+        Command::Launch { parent, program } => {
+            match attempt::launch::become_program(parent, &program) {
+                Ok(never) => match never {},
+                Err(error) => Err(Failure::new(
+                    Kind::Missing,
+                    format!("`{}` cannot be run: {error}", program[0].display()),
+                )),
+            }
+        }
     };
     match done {
         Ok(code) => code,

@@ -10,7 +10,7 @@ use super::file::{FailFile, ReplyFile, ScriptFile, UsageFile};
 use super::{Block, Reply, Rule, Script, When};
 
 /// A script may hold the files that agents write.
-const LIMITS: Limits = Limits { bytes: 16 << 20, depth: 64, nodes: 200_000 };
+const LIMITS: Limits = Limits { bytes: 64 << 20, depth: 64, nodes: 200_000 };
 
 /// Longer waits are mistakes; `hang_after` is there for endless ones.
 const LONGEST_WAIT: Duration = Duration::from_secs(3_600);

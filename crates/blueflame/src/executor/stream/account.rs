@@ -31,6 +31,9 @@ fn told(event: &Value, interrupted: bool) -> Told {
         "success" if is_error && text(event, "/stop_reason") == Some("refusal") => {
             Told::Failed { message: format!("the model refused: {}", message()) }
         }
+        "success" if is_error && text(event, "/terminal_reason") == Some("prompt_too_long") => {
+            Told::Failed { message: "the prompt is too long for this model".to_owned() }
+        }
         "success" if is_error => {
             Told::Api { status: status(event, "/api_error_status"), message: message() }
         }
@@ -90,6 +93,10 @@ mod tests {
             (
                 json!({"subtype": "success", "is_error": true, "stop_reason": "refusal", "result": "no"}),
                 failed("the model refused: no"),
+            ),
+            (
+                json!({"subtype": "success", "is_error": true, "terminal_reason": "prompt_too_long"}),
+                failed("the prompt is too long for this model"),
             ),
             (json!({"subtype": "error_max_turns", "is_error": true}), Told::MaxTurns),
             (json!({"subtype": "error_max_budget_usd", "is_error": true}), Told::Budget),

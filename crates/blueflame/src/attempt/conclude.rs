@@ -1,0 +1,249 @@
+//! How a run ended, from everything that is known about it.
+//!
+//! Three sides have something to say: we (who may have stopped it), the
+//! gateway (which knows about money and the provider), and the program itself.
+//! They are believed in this order.
+
+use std::time::Duration;
+
+use blueflame_core::outcome::{BudgetScope, Killer, Outcome};
+use jiff::Timestamp;
+
+use super::sealed::Ending;
+use crate::executor::{Account, Told};
+
+/// Why we ended a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// It had run for this long.
+    Wall(Duration),
+    /// It gave no sign of life for this long.
+    Idle(Duration),
+    /// The session stops.
+    Asked,
+    /// It made a call that was not allowed, or never asked about.
+    Breach(String),
+    /// The gateway refused it more money.
+    Budget(BudgetScope),
+    /// It asks again and again.
+    Loop(String),
+    /// Something of ours broke.
+    Internal(String),
+}
+
+/// What is known about a run when it is over.
+#[derive(Clone, Debug, Default)]
+pub struct Known {
+    pub cause: Option<Cause>,
+    /// The last word of the provider about a pause.
+    pub limited: Option<Limited>,
+    pub account: Account,
+    pub exit: Exit,
+    /// Whether it had to return something.
+    pub output_wanted: bool,
+    /// What it last wrote to its error stream.
+    pub complaint: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limited {
+    pub until: Option<Timestamp>,
+}
+
+/// How a process left.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Exit {
+    /// It could not be started.
+    #[default]
+    Never,
+    Code(i32),
+    Signal(i32),
+}
+
+impl std::fmt::Display for Exit {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Exit::Never => f.write_str("never started"),
+            Exit::Code(code) => write!(f, "exit code {code}"),
+            Exit::Signal(signal) => write!(f, "signal {signal}"),
+        }
+    }
+}
+
+/// How long to wait when a provider wants a pause and does not say for how
+/// long, and when it is merely overloaded.
+const UNNAMED_PAUSE: Duration = Duration::from_secs(60);
+const OVERLOADED_PAUSE: Duration = Duration::from_secs(30);
+
+const SIGKILL: i32 = 9;
+
+pub fn conclude(known: &Known, now: Timestamp) -> Ending {
+    let crashed = |detail: String| Ending::Failed(Outcome::Crashed { detail });
+    match &known.cause {
+        Some(Cause::Wall(_) | Cause::Idle(_)) => return Ending::Failed(Outcome::TimedOut),
+        Some(Cause::Asked) => return Ending::Failed(Outcome::Killed { by: Killer::Us }),
+        Some(Cause::Breach(why)) => {
+            return Ending::Failed(Outcome::Violated { violations: vec![why.clone()] });
+        }
+        // A run that came to its end in spite of a refused request, say of a
+        // helper model, is judged by what it left.
+        Some(Cause::Budget(limit)) if known.account.end != Told::Finished => {
+            return Ending::Failed(Outcome::BudgetSpent { limit: *limit });
+        }
+        Some(Cause::Loop(why)) if known.account.end != Told::Finished => {
+            return crashed(why.clone());
+        }
+        Some(Cause::Internal(why)) => return crashed(why.clone()),
+        Some(Cause::Budget(_) | Cause::Loop(_)) | None => {}
+    }
+    let account = &known.account;
+    match &account.end {
+        Told::Finished if known.output_wanted && account.output.is_none() => {
+            let said = shortened(&account.text);
+            let problems = vec![format!("it returned no structured output; it said: {said}")];
+            Ending::Failed(Outcome::Malformed { problems })
+        }
+        Told::Finished => {
+            Ending::Stopped { text: account.text.clone(), output: account.output.clone() }
+        }
+        Told::MaxTurns => Ending::Failed(Outcome::MaxTurns),
+        Told::Budget => Ending::Failed(Outcome::BudgetSpent { limit: BudgetScope::Agent }),
+        Told::BadOutput => {
+            let problem = "what it returned never had the shape that was asked for";
+            Ending::Failed(Outcome::Malformed { problems: vec![problem.to_owned()] })
+        }
+        Told::Interrupted => Ending::Failed(Outcome::Killed { by: Killer::Other }),
+        Told::Api { status: Some(429), .. } => limited(known.limited, UNNAMED_PAUSE, now),
+        Told::Api { status: Some(503 | 529), .. } => limited(known.limited, OVERLOADED_PAUSE, now),
+        Told::Api { status: Some(status @ (401 | 403)), message } => crashed(format!(
+            "the provider does not accept the login ({status}): {}",
+            shortened(message)
+        )),
+        Told::Api { status: Some(status), message } => {
+            crashed(format!("the provider answered {status}: {}", shortened(message)))
+        }
+        Told::Api { status: None, message } => {
+            crashed(format!("the model was not reached: {}", shortened(message)))
+        }
+        Told::Failed { message } => crashed(shortened(message)),
+        Told::Nothing => match known.exit {
+            Exit::Never => crashed(format!("it could not be started: {}", known.complaint)),
+            Exit::Signal(SIGKILL) => Ending::Failed(Outcome::Killed { by: Killer::Other }),
+            exit if known.complaint.is_empty() => {
+                crashed(format!("it left without a word: {exit}"))
+            }
+            exit => crashed(format!("{exit}: {}", shortened(&known.complaint))),
+        },
+    }
+}
+
+fn limited(limited: Option<Limited>, unnamed: Duration, now: Timestamp) -> Ending {
+    let named = limited.and_then(|limited| limited.until).filter(|until| *until > now);
+    let until = named.unwrap_or_else(|| now.saturating_add(unnamed).unwrap_or(now));
+    Ending::Failed(Outcome::RateLimited { until })
+}
+
+/// Enough of a text to know what it is about.
+fn shortened(text: &str) -> String {
+    const MOST: usize = 500;
+    let text = text.trim();
+    match text.char_indices().nth(MOST) {
+        Some((at, _)) => format!("{}…", &text[..at]),
+        None => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn told(end: Told) -> Known {
+        let account = Account { end, ..Account::default() };
+        Known { account, exit: Exit::Code(1), ..Known::default() }
+    }
+
+    fn api(status: Option<u16>) -> Known {
+        told(Told::Api { status, message: "m".into() })
+    }
+
+    #[test]
+    fn each_end_has_its_place_in_the_taxonomy() {
+        let now = Timestamp::from_second(1_000_000).unwrap();
+        let later = now + Duration::from_secs(3600);
+        let caused = |cause, end| Known { cause: Some(cause), ..told(end) };
+        let with_limit = |until| Known { limited: Some(Limited { until }), ..api(Some(429)) };
+        for (what, known, expected) in [
+            ("done", told(Told::Finished), "stopped"),
+            ("no output", Known { output_wanted: true, ..told(Told::Finished) }, "malformed"),
+            ("bad output", told(Told::BadOutput), "malformed"),
+            ("turns", told(Told::MaxTurns), "max-turns"),
+            ("own budget flag", told(Told::Budget), "budget"),
+            ("wall", caused(Cause::Wall(Duration::ZERO), Told::Nothing), "timed-out"),
+            ("idle", caused(Cause::Idle(Duration::ZERO), Told::Finished), "timed-out"),
+            ("stopped", caused(Cause::Asked, Told::Interrupted), "killed"),
+            ("breach", caused(Cause::Breach("x".into()), Told::Finished), "violated"),
+            ("refused", caused(Cause::Budget(BudgetScope::Agent), Told::Nothing), "budget"),
+            ("refused, done", caused(Cause::Budget(BudgetScope::Agent), Told::Finished), "stopped"),
+            ("loop", caused(Cause::Loop("x".into()), Told::Nothing), "crashed"),
+            ("ours", caused(Cause::Internal("x".into()), Told::Finished), "crashed"),
+            ("interrupted by others", told(Told::Interrupted), "killed"),
+            ("401", api(Some(401)), "crashed"),
+            ("429", api(Some(429)), "rate-limited"),
+            ("529", api(Some(529)), "rate-limited"),
+            ("500", api(Some(500)), "crashed"),
+            ("unreachable", api(None), "crashed"),
+            ("429 with a time", with_limit(Some(later)), "rate-limited"),
+            ("killed", Known { exit: Exit::Signal(9), ..told(Told::Nothing) }, "killed"),
+            ("segfault", Known { exit: Exit::Signal(11), ..told(Told::Nothing) }, "crashed"),
+            ("silent exit", Known { exit: Exit::Code(0), ..told(Told::Nothing) }, "crashed"),
+            ("no program", Known::default(), "crashed"),
+        ] {
+            let name = match conclude(&known, now) {
+                Ending::Stopped { .. } => "stopped",
+                Ending::Failed(outcome) => outcome.name(),
+            };
+            assert_eq!(name, expected, "{what}");
+        }
+    }
+
+    #[test]
+    fn a_pause_ends_when_the_provider_said_or_after_a_while() {
+        let now = Timestamp::from_second(1_000_000).unwrap();
+        let later = now + Duration::from_secs(3600);
+        let until = |known: &Known| match conclude(known, now) {
+            Ending::Failed(Outcome::RateLimited { until }) => until,
+            other => panic!("{other:?}"),
+        };
+        let limited = |until| Known { limited: Some(Limited { until }), ..api(Some(429)) };
+        assert_eq!(until(&limited(Some(later))), later);
+        assert_eq!(until(&limited(None)), now + UNNAMED_PAUSE);
+        assert_eq!(until(&limited(Some(now - Duration::from_secs(5)))), now + UNNAMED_PAUSE);
+        assert_eq!(until(&api(Some(529))), now + OVERLOADED_PAUSE);
+    }
+
+    #[test]
+    fn what_it_returned_is_handed_on() {
+        let account = Account {
+            end: Told::Finished,
+            text: "fine".into(),
+            output: Some(json!({"a": 1})),
+            ..Account::default()
+        };
+        let known = Known { account, output_wanted: true, ..Known::default() };
+        let expected = Ending::Stopped { text: "fine".into(), output: Some(json!({"a": 1})) };
+        assert_eq!(conclude(&known, Timestamp::UNIX_EPOCH), expected);
+    }
+
+    #[test]
+    fn reasons_stay_short_and_cut_between_characters() {
+        let long = "é".repeat(2_000);
+        let Ending::Failed(Outcome::Crashed { detail }) =
+            conclude(&told(Told::Failed { message: long }), Timestamp::UNIX_EPOCH)
+        else {
+            panic!()
+        };
+        assert_eq!(detail.chars().count(), 501);
+    }
+}

@@ -1,0 +1,169 @@
+//! The control socket: reports go out to whoever listens, commands come in.
+//!
+//! Whoever connects is first told how things stand, and then what happens. One
+//! that does not keep up is hung up on; it can connect again and is told anew.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::broadcast::{self, error::RecvError};
+use tokio::sync::mpsc;
+
+use super::messages::{Command, Report};
+
+/// Reports that a listener may be behind.
+const BACKLOG: usize = 4096;
+
+/// The longest command.
+const LONGEST: u64 = 1 << 20;
+
+/// Where reports go.
+#[derive(Debug)]
+pub struct Control {
+    shared: Arc<Shared>,
+    file: File,
+}
+
+#[derive(Debug)]
+struct Shared {
+    live: broadcast::Sender<Report>,
+    latest: Mutex<Latest>,
+}
+
+/// What someone who comes late has to know.
+#[derive(Debug, Default)]
+struct Latest {
+    /// The last report of each kind that replaces the one before it.
+    last: BTreeMap<&'static str, Report>,
+    /// Questions that are open.
+    questions: BTreeMap<String, Report>,
+}
+
+impl Latest {
+    fn note(&mut self, report: &Report) {
+        let kind = match report {
+            Report::Questions { ticket, .. } => {
+                self.questions.insert(ticket.clone(), report.clone());
+                return;
+            }
+            Report::Usage { .. } => "usage",
+            Report::GrantWanted => "grant wanted",
+            Report::ProviderLimited { .. } => "provider limited",
+            Report::Snapshot { .. } => "snapshot",
+            Report::Ended => "ended",
+            Report::Judged { .. } | Report::Seen(_) | Report::Warning { .. } => return,
+        };
+        self.last.insert(kind, report.clone());
+    }
+}
+
+impl Control {
+    /// Listens at `path`, and keeps what lasts in `reports`.
+    pub fn listen(path: &Path, reports: File) -> io::Result<(Control, mpsc::Receiver<Command>)> {
+        // What an earlier process left; the lock says that it is gone.
+        let _ = std::fs::remove_file(path);
+        let listener = UnixListener::bind(path)?;
+        let shared =
+            Arc::new(Shared { live: broadcast::channel(BACKLOG).0, latest: Mutex::default() });
+        let (commands, received) = mpsc::channel(64);
+        tokio::spawn(accept(listener, Arc::clone(&shared), commands));
+        Ok((Control { shared, file: reports }, received))
+    }
+
+    pub fn report(&mut self, report: Report) -> io::Result<()> {
+        let kept = if report.lasts() {
+            let mut line = serde_json::to_vec(&report)?;
+            line.push(b'\n');
+            self.file.write_all(&line)
+        } else {
+            Ok(())
+        };
+        let mut latest = self.shared.latest();
+        latest.note(&report);
+        // Nobody has to listen.
+        let _ = self.shared.live.send(report);
+        kept
+    }
+
+    pub fn grant_arrived(&self) {
+        self.shared.latest().last.remove("grant wanted");
+    }
+
+    pub fn question_answered(&self, ticket: &str) {
+        self.shared.latest().questions.remove(ticket);
+    }
+
+    /// What is kept of a run that is over is on the disk.
+    pub fn flush(&self) -> io::Result<()> {
+        self.file.sync_data()
+    }
+}
+
+impl Shared {
+    fn latest(&self) -> std::sync::MutexGuard<'_, Latest> {
+        self.latest.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+async fn accept(listener: UnixListener, shared: Arc<Shared>, commands: mpsc::Sender<Command>) {
+    loop {
+        match listener.accept().await {
+            Ok((stream, _)) => {
+                tokio::spawn(serve(stream, Arc::clone(&shared), commands.clone()));
+            }
+            Err(_) => tokio::time::sleep(std::time::Duration::from_millis(50)).await,
+        }
+    }
+}
+
+async fn serve(stream: UnixStream, shared: Arc<Shared>, commands: mpsc::Sender<Command>) {
+    let (reading, mut writing) = stream.into_split();
+    let (mut live, standing) = {
+        let latest = shared.latest();
+        let standing: Vec<Report> =
+            latest.last.values().chain(latest.questions.values()).cloned().collect();
+        (shared.live.subscribe(), standing)
+    };
+    let telling = async {
+        for report in standing {
+            tell(&mut writing, &report).await?;
+        }
+        loop {
+            match live.recv().await {
+                Ok(report) => tell(&mut writing, &report).await?,
+                Err(RecvError::Lagged(_) | RecvError::Closed) => return io::Result::Ok(()),
+            }
+        }
+    };
+    let hearing = async {
+        let mut reading = BufReader::new(reading);
+        let mut line = Vec::new();
+        loop {
+            line.clear();
+            let read = (&mut reading).take(LONGEST).read_until(b'\n', &mut line).await?;
+            if read == 0 || line.last() != Some(&b'\n') {
+                return io::Result::Ok(());
+            }
+            // Nonsense is hung up on.
+            let Ok(command) = serde_json::from_slice(&line) else { return Ok(()) };
+            if commands.send(command).await.is_err() {
+                return Ok(());
+            }
+        }
+    };
+    let _ = tokio::select! {
+        done = telling => done,
+        done = hearing => done,
+    };
+}
+
+async fn tell(writing: &mut (impl AsyncWriteExt + Unpin), report: &Report) -> io::Result<()> {
+    let mut line = serde_json::to_vec(report)?;
+    line.push(b'\n');
+    writing.write_all(&line).await
+}

@@ -1,0 +1,278 @@
+//! The directory of one attempt, and what its files say about it.
+//!
+//! Whoever looks, an orchestrator that comes back or a person, can tell from
+//! the files alone how the attempt stands. A lock that dies with the process
+//! says whether it still runs.
+
+use std::fs::{self, File, TryLockError};
+use std::io::{self, BufRead, BufReader};
+use std::path::{Path, PathBuf};
+
+use blueflame_core::event::Process;
+use blueflame_core::money::Spend;
+use serde::{Deserialize, Serialize};
+
+use super::messages::Report;
+use super::sealed::Sealed;
+use super::spec::Spec;
+use crate::atomic_file::{self, AtomicError, Durability};
+use crate::process_tree;
+
+/// Why an attempt's files cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum DirectoryError {
+    #[error("cannot {step} `{}`: {source}", path.display())]
+    Io { step: &'static str, path: PathBuf, source: io::Error },
+    #[error("`{}` cannot be understood: {why}", path.display())]
+    Unreadable { path: PathBuf, why: String },
+    #[error(transparent)]
+    Write(#[from] AtomicError),
+    #[error("another process already runs the attempt in `{}`", path.display())]
+    Held { path: PathBuf },
+    #[error("no place is short enough for the sockets of `{}`: set TMPDIR to a shorter path", path.display())]
+    TooLong { path: PathBuf },
+    #[error("`{}` belongs to someone else or is open to others", path.display())]
+    Unsafe { path: PathBuf },
+}
+
+/// One attempt's directory.
+#[derive(Clone, Debug)]
+pub struct Directory {
+    root: PathBuf,
+}
+
+/// `process.json`: who runs the attempt and where it listens.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Registered {
+    pub process: Process,
+    pub sockets: PathBuf,
+}
+
+/// How an attempt stands.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Standing {
+    /// No process ever took it up.
+    NotStarted,
+    /// A process has it. Before it is registered, it cannot be reached yet.
+    Running(Option<Registered>),
+    Ended(Box<Sealed>),
+    /// Its process is gone and left no result. What it spent is known unless
+    /// the machine went down with it.
+    Lost {
+        spend: Option<Spend>,
+    },
+}
+
+/// The lock that says that the attempt is run; it dies with the process.
+#[derive(Debug)]
+pub struct Running {
+    _file: File,
+}
+
+impl Directory {
+    /// Made by the orchestrator, with the spec in it, before anything starts.
+    pub fn create(root: &Path, spec: &Spec) -> Result<Directory, DirectoryError> {
+        let directory = Directory { root: root.to_owned() };
+        for path in [directory.root.clone(), directory.home(), directory.tmp()] {
+            private_directory(&path)?;
+        }
+        let json = serde_json::to_vec_pretty(spec)
+            .map_err(|error| unreadable(&directory.spec_file(), &error))?;
+        atomic_file::replace(&directory.spec_file(), &json, Durability::Power)?;
+        Ok(directory)
+    }
+
+    pub fn open(root: &Path) -> Directory {
+        Directory { root: root.to_owned() }
+    }
+
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    pub fn spec_file(&self) -> PathBuf {
+        self.root.join("spec.json")
+    }
+
+    pub fn result_file(&self) -> PathBuf {
+        self.root.join("result.json")
+    }
+
+    pub fn process_file(&self) -> PathBuf {
+        self.root.join("process.json")
+    }
+
+    /// What the attempt process reported, a line each.
+    pub fn reports_file(&self) -> PathBuf {
+        self.root.join("reports.jsonl")
+    }
+
+    pub fn output_file(&self) -> PathBuf {
+        self.root.join("output.jsonl")
+    }
+
+    pub fn audit_file(&self) -> PathBuf {
+        self.root.join("audit.jsonl")
+    }
+
+    /// What the attempt process itself has to complain about.
+    pub fn log_file(&self) -> PathBuf {
+        self.root.join("attempt.log")
+    }
+
+    pub fn recording_file(&self) -> PathBuf {
+        self.root.join("traffic.jsonl")
+    }
+
+    pub fn snapshots(&self) -> PathBuf {
+        self.root.join("snapshots.git")
+    }
+
+    pub fn home(&self) -> PathBuf {
+        self.root.join("home")
+    }
+
+    pub fn tmp(&self) -> PathBuf {
+        self.root.join("tmp")
+    }
+
+    pub fn spec(&self) -> Result<Spec, DirectoryError> {
+        let path = self.spec_file();
+        let spec: Spec = read(&path)?.ok_or_else(|| DirectoryError::Io {
+            step: "read",
+            path: path.clone(),
+            source: io::ErrorKind::NotFound.into(),
+        })?;
+        if spec.format != super::spec::FORMAT {
+            let why = format!("it has format {}, this program knows 1", spec.format);
+            return Err(DirectoryError::Unreadable { path, why });
+        }
+        Ok(spec)
+    }
+
+    pub fn result(&self) -> Result<Option<Sealed>, DirectoryError> {
+        read(&self.result_file())
+    }
+
+    /// Writes the result, once and for all.
+    pub fn seal(&self, sealed: &Sealed) -> Result<(), DirectoryError> {
+        let path = self.result_file();
+        let json = serde_json::to_vec_pretty(sealed).map_err(|error| unreadable(&path, &error))?;
+        Ok(atomic_file::replace(&path, &json, Durability::Power)?)
+    }
+
+    pub fn register(&self, registered: &Registered) -> Result<(), DirectoryError> {
+        let path = self.process_file();
+        let json =
+            serde_json::to_vec_pretty(registered).map_err(|error| unreadable(&path, &error))?;
+        Ok(atomic_file::replace(&path, &json, Durability::Process)?)
+    }
+
+    /// Takes the attempt up; only one process at a time can.
+    pub fn take_up(&self) -> Result<Running, DirectoryError> {
+        let path = self.root.join("lock");
+        let io = |source| DirectoryError::Io { step: "lock", path: path.clone(), source };
+        let file = File::options().create(true).append(true).open(&path).map_err(io)?;
+        match file.try_lock() {
+            Ok(()) => Ok(Running { _file: file }),
+            Err(TryLockError::WouldBlock) => Err(DirectoryError::Held { path: self.root.clone() }),
+            Err(TryLockError::Error(source)) => Err(io(source)),
+        }
+    }
+
+    /// How the attempt stands right now.
+    pub fn standing(&self) -> Result<Standing, DirectoryError> {
+        // The lock first: a process that ends after this look has sealed its
+        // result before it let go of the lock.
+        let held = match self.take_up() {
+            Ok(_released_at_once) => false,
+            Err(DirectoryError::Held { .. }) => true,
+            Err(error) => return Err(error),
+        };
+        if let Some(sealed) = self.result()? {
+            return Ok(Standing::Ended(Box::new(sealed)));
+        }
+        let registered: Option<Registered> = read(&self.process_file())?;
+        Ok(match (held, registered) {
+            (true, registered) => Standing::Running(registered),
+            (false, None) if !self.reports_file().exists() => Standing::NotStarted,
+            (false, registered) => {
+                let same_boot =
+                    registered.is_some_and(|it| it.process.boot_id == process_tree::boot_id());
+                let spend = if same_boot { self.last_spend()? } else { None };
+                Standing::Lost { spend }
+            }
+        })
+    }
+
+    /// What the reports say it spent, as far as they go.
+    fn last_spend(&self) -> Result<Option<Spend>, DirectoryError> {
+        let path = self.reports_file();
+        let file = match File::open(&path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(source) => return Err(DirectoryError::Io { step: "read", path, source }),
+        };
+        let mut spend = Spend::default();
+        for line in BufReader::new(file).lines() {
+            let line = line.map_err(|source| DirectoryError::Io {
+                step: "read",
+                path: path.clone(),
+                source,
+            })?;
+            // The last line may be torn: its process died.
+            if let Ok(Report::Usage { spend: reported }) = serde_json::from_str(&line) {
+                spend = spend.at_least(reported);
+            }
+        }
+        Ok(Some(spend))
+    }
+
+    /// The place for this attempt's sockets, whose paths must be short. It
+    /// follows from the directory, so that it is found again without notes.
+    pub fn sockets(&self) -> Result<PathBuf, DirectoryError> {
+        let parent =
+            std::env::temp_dir().join(format!("blueflame-{}", rustix::process::geteuid().as_raw()));
+        private_directory(&parent)?;
+        let name = blake3::hash(self.root.as_os_str().as_encoded_bytes()).to_hex();
+        let path = parent.join(&name[..16]);
+        private_directory(&path)?;
+        // A socket's path has 107 bytes at most.
+        if path.as_os_str().len() > 95 {
+            return Err(DirectoryError::TooLong { path: self.root.clone() });
+        }
+        Ok(path)
+    }
+}
+
+fn read<T: for<'de> Deserialize<'de>>(path: &Path) -> Result<Option<T>, DirectoryError> {
+    match fs::read(path) {
+        Ok(bytes) => {
+            serde_json::from_slice(&bytes).map(Some).map_err(|error| unreadable(path, &error))
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(source) => Err(DirectoryError::Io { step: "read", path: path.to_owned(), source }),
+    }
+}
+
+fn unreadable(path: &Path, error: &serde_json::Error) -> DirectoryError {
+    DirectoryError::Unreadable { path: path.to_owned(), why: error.to_string() }
+}
+
+/// A directory that is ours and closed to others, made if it is not there.
+fn private_directory(path: &Path) -> Result<(), DirectoryError> {
+    use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+    let io = |step| move |source| DirectoryError::Io { step, path: path.to_owned(), source };
+    match fs::DirBuilder::new().mode(0o700).create(path) {
+        Ok(()) => return Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+        Err(source) => return Err(io("make")(source)),
+    }
+    let metadata = fs::symlink_metadata(path).map_err(io("look at"))?;
+    let ours = metadata.uid() == rustix::process::geteuid().as_raw();
+    if metadata.is_dir() && ours && metadata.mode() & 0o077 == 0 {
+        Ok(())
+    } else {
+        Err(DirectoryError::Unsafe { path: path.to_owned() })
+    }
+}

@@ -1,0 +1,91 @@
+//! Judging tool calls, and writing down each verdict.
+//!
+//! The audit file is outside the agent's reach. A call whose verdict cannot be
+//! written down is not allowed.
+
+use std::fs::File;
+use std::io::Write;
+use std::path::Path;
+
+use blueflame_core::ids::AgentId;
+use blueflame_core::policy::{Decision, Policy, ToolCall, Verdict};
+use jiff::Timestamp;
+use serde::Serialize;
+
+use crate::executor::{Call, Ruling};
+use crate::ground::{GroundError, RealGround};
+
+/// One line of `audit.jsonl`.
+#[derive(Serialize)]
+struct AuditLine<'l> {
+    timestamp: Timestamp,
+    agent_id: &'l AgentId,
+    tool: &'l str,
+    target: &'l str,
+    decision: &'l str,
+    rule: &'l str,
+    details: &'l str,
+}
+
+#[derive(Debug)]
+pub struct Judge {
+    policy: Policy,
+    ground: RealGround,
+    workspace: String,
+    agent: AgentId,
+    audit: File,
+    pub calls: u64,
+    pub denied: u64,
+}
+
+impl Judge {
+    pub fn new(
+        policy: Policy,
+        workspace: &Path,
+        agent: AgentId,
+        audit: File,
+    ) -> Result<Judge, GroundError> {
+        let ground = RealGround::new(workspace)?;
+        let workspace = workspace.to_string_lossy().into_owned();
+        Ok(Judge { policy, ground, workspace, agent, audit, calls: 0, denied: 0 })
+    }
+
+    pub fn judge(&mut self, call: Call) -> (Verdict, Ruling) {
+        let Call { tool, input, cwd } = call;
+        let cwd = if cwd.is_empty() { self.workspace.clone() } else { cwd };
+        let call = ToolCall { tool, input, cwd };
+        let mut verdict = self.policy.judge(&call, &self.ground);
+        if let Err(error) = self.write_down(&call, &verdict) {
+            verdict.decision = Decision::Deny;
+            verdict.rule = "audit.unwritable".to_owned();
+            verdict.details = format!("the verdict could not be written down: {error}");
+        }
+        self.calls += 1;
+        let ruling = match verdict.decision {
+            Decision::Allow => Ruling::Allow,
+            Decision::Deny => {
+                self.denied += 1;
+                Ruling::Deny { reason: format!("[{}] {}", verdict.rule, verdict.details) }
+            }
+        };
+        (verdict, ruling)
+    }
+
+    fn write_down(&mut self, call: &ToolCall, verdict: &Verdict) -> std::io::Result<()> {
+        let line = AuditLine {
+            timestamp: Timestamp::now(),
+            agent_id: &self.agent,
+            tool: &call.tool,
+            target: &verdict.target,
+            decision: match verdict.decision {
+                Decision::Allow => "allow",
+                Decision::Deny => "deny",
+            },
+            rule: &verdict.rule,
+            details: &verdict.details,
+        };
+        let mut line = serde_json::to_vec(&line)?;
+        line.push(b'\n');
+        self.audit.write_all(&line)
+    }
+}

@@ -1,0 +1,22 @@
+//! One agent run, in a process of its own.
+//!
+//! The orchestrator writes a [`spec`] into a [`directory`] and starts
+//! `blueflame __attempt` there ([`link`]). That process [`run`]s the agent: it
+//! holds the gateway, judges every tool call, keeps the output, holds the agent
+//! to its limits, saves unfinished work, and ends with a [`sealed`] result. If
+//! the orchestrator dies, the attempt goes on, and the next orchestrator finds
+//! it by its directory.
+
+pub mod conclude;
+mod control;
+pub mod directory;
+mod frames;
+mod judge;
+pub mod launch;
+pub mod link;
+pub mod messages;
+mod pipes;
+pub mod run;
+pub mod sealed;
+mod snapshot;
+pub mod spec;

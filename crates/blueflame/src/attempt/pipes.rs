@@ -1,0 +1,63 @@
+//! The three pipes of an agent, each served by a task of its own, so that
+//! neither side ever waits for the other: an agent that does not read cannot
+//! keep us from reading.
+
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
+use tokio::process::Child;
+use tokio::sync::mpsc;
+
+use super::frames::From;
+
+/// What is read at a time, and how much of it may wait.
+const CHUNK: usize = 64 << 10;
+const WAITING: usize = 16;
+
+/// Some bytes of output.
+#[derive(Debug)]
+pub struct Chunk {
+    pub from: From,
+    pub bytes: Vec<u8>,
+}
+
+/// Serves the pipes of a child. Lines that are sent go to its input, which is
+/// closed when the sender is dropped; the receiver ends when both outputs have.
+pub fn connect(
+    child: &mut Child,
+) -> (Option<mpsc::UnboundedSender<String>>, mpsc::Receiver<Chunk>) {
+    let (chunks, received) = mpsc::channel(WAITING);
+    if let Some(stdout) = child.stdout.take() {
+        tokio::spawn(read(stdout, From::Out, chunks.clone()));
+    }
+    if let Some(stderr) = child.stderr.take() {
+        tokio::spawn(read(stderr, From::Err, chunks));
+    }
+    let input = child.stdin.take().map(|mut stdin| {
+        let (lines, mut to_send) = mpsc::unbounded_channel::<String>();
+        tokio::spawn(async move {
+            while let Some(mut line) = to_send.recv().await {
+                line.push('\n');
+                if stdin.write_all(line.as_bytes()).await.is_err() {
+                    return;
+                }
+                let _ = stdin.flush().await;
+            }
+        });
+        lines
+    });
+    (input, received)
+}
+
+async fn read(mut pipe: impl AsyncRead + Unpin, from: From, chunks: mpsc::Sender<Chunk>) {
+    let mut buffer = vec![0; CHUNK];
+    loop {
+        match pipe.read(&mut buffer).await {
+            Ok(0) | Err(_) => return,
+            Ok(read) => {
+                let bytes = buffer[..read].to_vec();
+                if chunks.send(Chunk { from, bytes }).await.is_err() {
+                    return;
+                }
+            }
+        }
+    }
+}

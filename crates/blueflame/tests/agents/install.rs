@@ -1,0 +1,49 @@
+//! The agent programs that the contract tests run, in pinned versions.
+//!
+//! They are installed from npm, once for all test runs of a target directory.
+//! Without npm the tests that need them say so and pass, unless
+//! `BLUEFLAME_REQUIRE_AGENTS` is set, as it is in CI.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// The version that facts and tests are about.
+pub const CLAUDE: &str = "2.1.197";
+
+/// The claude program, or `None` if it cannot be had.
+pub fn claude() -> Option<PathBuf> {
+    let package = format!("@anthropic-ai/claude-code@{CLAUDE}");
+    let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("claude-{CLAUDE}"));
+    installed(&place, &package, "claude")
+}
+
+fn installed(place: &Path, package: &str, program: &str) -> Option<PathBuf> {
+    fs::create_dir_all(place).unwrap();
+    // Tests run side by side; one of them installs.
+    let lock = File::create(place.join("lock")).unwrap();
+    lock.lock().unwrap();
+    let path = place.join("node_modules/.bin").join(program);
+    if place.join("complete").exists() {
+        return Some(path);
+    }
+    let npm = Command::new("npm")
+        .args(["install", "--no-audit", "--no-fund", "--prefix"])
+        .arg(place)
+        .arg(package)
+        .stdin(Stdio::null())
+        .output();
+    let why = match npm {
+        Ok(output) if output.status.success() => {
+            fs::write(place.join("complete"), package).unwrap();
+            return Some(path);
+        }
+        Ok(output) => String::from_utf8_lossy(&output.stderr).into_owned(),
+        Err(error) => format!("npm: {error}"),
+    };
+    let required = std::env::var_os("BLUEFLAME_REQUIRE_AGENTS").is_some();
+    assert!(!required, "{package} could not be installed: {why}");
+    let test = std::thread::current().name().unwrap_or_default().to_owned();
+    eprintln!("SKIPPED {test}: {package} could not be installed: {why}");
+    None
+}

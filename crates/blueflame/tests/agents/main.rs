@@ -1,0 +1,8 @@
+//! Whole agent runs: the real attempt process, the real agent programs, and a
+//! scripted model at the other end.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
+
+mod contract;
+mod install;
+mod lifecycle;
+mod stage;
