@@ -142,15 +142,15 @@ async fn serve(stream: UnixStream, shared: Arc<Shared>, commands: mpsc::Sender<C
     };
     let hearing = async {
         let mut reading = BufReader::new(reading);
-        let mut line = Vec::new();
+        let mut said = Vec::new();
         loop {
-            line.clear();
-            let read = (&mut reading).take(LONGEST).read_until(b'\n', &mut line).await?;
-            if read == 0 || line.last() != Some(&b'\n') {
+            said.clear();
+            let read = (&mut reading).take(LONGEST).read_until(b'\n', &mut said).await?;
+            if read == 0 || said.last() != Some(&b'\n') {
                 return io::Result::Ok(());
             }
             // Nonsense is hung up on.
-            let Ok(command) = serde_json::from_slice(&line) else { return Ok(()) };
+            let Ok(command) = serde_json::from_slice(&said) else { return Ok(()) };
             if commands.send(command).await.is_err() {
                 return Ok(());
             }

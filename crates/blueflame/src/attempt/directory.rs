@@ -270,7 +270,8 @@ fn private_directory(path: &Path) -> Result<(), DirectoryError> {
     }
     let metadata = fs::symlink_metadata(path).map_err(io("look at"))?;
     let ours = metadata.uid() == rustix::process::geteuid().as_raw();
-    if metadata.is_dir() && ours && metadata.mode() & 0o077 == 0 {
+    // None of the six bits for others is set.
+    if metadata.is_dir() && ours && metadata.mode().trailing_zeros() >= 6 {
         Ok(())
     } else {
         Err(DirectoryError::Unsafe { path: path.to_owned() })

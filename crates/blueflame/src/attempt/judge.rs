@@ -56,9 +56,12 @@ impl Judge {
         let call = ToolCall { tool, input, cwd };
         let mut verdict = self.policy.judge(&call, &self.ground);
         if let Err(error) = self.write_down(&call, &verdict) {
-            verdict.decision = Decision::Deny;
-            verdict.rule = "audit.unwritable".to_owned();
-            verdict.details = format!("the verdict could not be written down: {error}");
+            verdict = Verdict {
+                decision: Decision::Deny,
+                rule: "audit.unwritable".to_owned(),
+                details: format!("the verdict could not be written down: {error}"),
+                target: verdict.target,
+            };
         }
         self.calls += 1;
         let ruling = match verdict.decision {

@@ -7,15 +7,18 @@
 //! the orchestrator dies, the attempt goes on, and the next orchestrator finds
 //! it by its directory.
 
+mod clock;
 pub mod conclude;
 mod control;
 pub mod directory;
+mod finish;
 mod frames;
 mod judge;
 pub mod launch;
 pub mod link;
 pub mod messages;
 mod pipes;
+mod prepare;
 pub mod run;
 pub mod sealed;
 mod snapshot;

@@ -3,51 +3,39 @@
 //! One loop waits for everything that can happen, and one function answers
 //! each. The limits of the spec are held here, whoever else is alive.
 
-use std::collections::BTreeMap;
-use std::fs::{self, File};
 use std::future;
 use std::io::{self, Read, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{ExitStatus, Stdio};
+use std::process::ExitStatus;
 use std::time::Duration;
 
 use blueflame_core::ids::Oid;
-use blueflame_core::money::Spend;
 use blueflame_core::outcome::BudgetScope;
-use blueflame_core::policy::{Decision, Policy};
-use blueflame_gateway::allowance::Allowance;
-use blueflame_gateway::credential::{Credential, Token};
+use blueflame_core::policy::Decision;
 use blueflame_gateway::facts::Fact;
-use blueflame_gateway::gateway::{Gateway, Listener, Settings};
-use blueflame_gateway::prices::Prices;
-use blueflame_gateway::recording::Recording;
+use blueflame_gateway::gateway::Gateway;
 use blueflame_gateway::refusal::Refusal;
-use blueflame_gateway::upstream::{Surroundings, Upstream};
 use jiff::Timestamp;
 use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 use tokio::process::Child;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::Signal;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use super::conclude::{Cause, Exit, Known, Limited, conclude};
+use super::clock::Clock;
+use super::conclude::{Cause, Exit, Limited};
 use super::control::Control;
 use super::directory::{Directory, Registered, Running};
 use super::frames::{From, Kept, Line, Lines};
 use super::judge::Judge;
-use super::link::control_socket;
 use super::messages::{Command, Report};
-use super::pipes::{self, Chunk};
-use super::sealed::Sealed;
+use super::pipes::Chunk;
 use super::snapshot::{Camera, SnapshotError};
-use super::spec::{FORMAT, Secrets, Spec};
-use crate::executor::{self, Conversation, Ground, Launch, Step};
+use super::spec::{Secrets, Spec};
+use crate::executor::{Conversation, Launch, Step};
 use crate::process_tree;
-
-/// What is kept of an agent's output on the disk.
-const MOST_OUTPUT: u64 = 256 << 20;
 
 /// How long to wait for the rest of the output once the agent is gone: what it
 /// left behind may hold the pipe for ever.
@@ -65,7 +53,7 @@ const COMPLAINT: usize = 2_000;
 #[error("{0}")]
 pub struct CannotBegin(String);
 
-fn cannot(error: impl std::fmt::Display) -> CannotBegin {
+pub(super) fn cannot(error: impl std::fmt::Display) -> CannotBegin {
     CannotBegin(error.to_string())
 }
 
@@ -95,184 +83,47 @@ fn read_secrets() -> io::Result<Secrets> {
     if text.is_empty() { Ok(Secrets::default()) } else { Ok(serde_json::from_slice(&text)?) }
 }
 
-struct Attempt {
-    directory: Directory,
-    spec: Spec,
-    _running: Running,
-    sockets: PathBuf,
-    started: Timestamp,
-    begun: Instant,
-    control: Control,
-    commands: mpsc::Receiver<Command>,
-    gateway: Gateway,
-    facts: mpsc::UnboundedReceiver<Fact>,
-    judge: Judge,
-    conversation: Box<dyn Conversation>,
-    launch: Launch,
-    kept: Option<Kept>,
-    lines: Lines,
-    complaint: Vec<u8>,
+/// One agent run, from its preparation to its seal.
+pub(super) struct Attempt {
+    pub(super) directory: Directory,
+    pub(super) spec: Spec,
+    pub(super) running: Running,
+    pub(super) sockets: PathBuf,
+    pub(super) started: Timestamp,
+    pub(super) begun: Instant,
+    pub(super) control: Control,
+    pub(super) commands: mpsc::Receiver<Command>,
+    /// Heard from the first moment on that anyone knows of us.
+    pub(super) terminate: Signal,
+    pub(super) hang_up: Signal,
+    pub(super) gateway: Gateway,
+    pub(super) facts: mpsc::UnboundedReceiver<Fact>,
+    pub(super) judge: Judge,
+    pub(super) conversation: Box<dyn Conversation>,
+    pub(super) launch: Launch,
+    pub(super) kept: Option<Kept>,
+    pub(super) lines: Lines,
+    pub(super) complaint: Vec<u8>,
     /// The agent's input; `None` once it is closed.
-    input: Option<mpsc::UnboundedSender<String>>,
-    clock: Clock,
-    cause: Option<Cause>,
+    pub(super) input: Option<mpsc::UnboundedSender<String>>,
+    pub(super) clock: Clock,
+    pub(super) cause: Option<Cause>,
     /// When patience with an agent that should leave ends.
-    kill_at: Option<Instant>,
-    limited: Option<Limited>,
-    open_questions: u32,
-    grant_wanted: bool,
-    camera: Option<Camera>,
-    next_snapshot: Option<Instant>,
+    pub(super) kill_at: Option<Instant>,
+    pub(super) limited: Option<Limited>,
+    pub(super) open_questions: u32,
+    pub(super) grant_wanted: bool,
+    pub(super) camera: Option<Camera>,
+    pub(super) next_snapshot: Option<Instant>,
     /// A snapshot that is being taken.
-    developing: Option<JoinHandle<Developed>>,
-    warnings: Vec<String>,
+    pub(super) developing: Option<JoinHandle<Developed>>,
+    pub(super) warnings: Vec<String>,
 }
 
 /// A snapshot that was taken, or was not, and the camera that took it.
 type Developed = (Camera, Result<Option<Oid>, SnapshotError>);
 
-/// How long the agent has had, not counting the time it waits for people.
-struct Clock {
-    wall: Duration,
-    idle: Duration,
-    wall_end: Instant,
-    last_sign: Instant,
-    waiting_since: Option<Instant>,
-}
-
-impl Clock {
-    fn new(wall: Duration, idle: Duration, now: Instant) -> Self {
-        Clock { wall, idle, wall_end: now + wall, last_sign: now, waiting_since: None }
-    }
-
-    fn sign_of_life(&mut self) {
-        self.last_sign = Instant::now();
-    }
-
-    /// Whether the agent waits for somebody else.
-    fn set_waiting(&mut self, waiting: bool) {
-        match (waiting, self.waiting_since) {
-            (true, None) => self.waiting_since = Some(Instant::now()),
-            (false, Some(since)) => {
-                self.wall_end += since.elapsed();
-                self.last_sign = Instant::now();
-                self.waiting_since = None;
-            }
-            (true, Some(_)) | (false, None) => {}
-        }
-    }
-
-    fn next(&self) -> Option<Instant> {
-        match self.waiting_since {
-            Some(_) => None,
-            None => Some(self.wall_end.min(self.last_sign + self.idle)),
-        }
-    }
-
-    fn exceeded(&self, now: Instant) -> Option<Cause> {
-        if self.waiting_since.is_some() {
-            None
-        } else if now >= self.wall_end {
-            Some(Cause::Wall(self.wall))
-        } else if now >= self.last_sign + self.idle {
-            Some(Cause::Idle(self.idle))
-        } else {
-            None
-        }
-    }
-}
-
 impl Attempt {
-    async fn prepare(
-        directory: Directory,
-        spec: Spec,
-        secrets: &Secrets,
-        running: Running,
-    ) -> Result<Attempt, CannotBegin> {
-        let sockets = directory.sockets().map_err(cannot)?;
-        let executor = executor::named(spec.executor.as_str())
-            .ok_or_else(|| CannotBegin(format!("there is no executor `{}`", spec.executor)))?;
-        let policy = Policy::new(spec.policy.clone()).map_err(cannot)?;
-        let audit = append_to(&directory.audit_file()).map_err(cannot)?;
-        let judge =
-            Judge::new(policy, &spec.workspace, spec.agent.clone(), audit).map_err(cannot)?;
-
-        let credential = secrets.credential.as_deref();
-        let token = Token::generate().map_err(cannot)?;
-        let settings = settings(&directory, &spec, credential).map_err(cannot)?;
-        let gateway_socket = sockets.join("gateway");
-        let _ = fs::remove_file(&gateway_socket);
-        let listener = Listener::unix(&gateway_socket).map_err(cannot)?;
-        let limits = &spec.limits;
-        let allowance = Allowance::new(limits.cap, limits.grant, Spend::default());
-
-        let (home, tmp) = (directory.home(), directory.tmp());
-        let ground = Ground {
-            program: &spec.program,
-            home: &home,
-            tmp: &tmp,
-            files: directory.root(),
-            gateway: &gateway_socket,
-            token: token.reveal(),
-            login: credential.filter(|_| spec.model.gateway.passthrough_auth),
-        };
-        let launch = executor.launch(&spec.order, &ground);
-        let conversation = executor.converse(&spec.order);
-        let (gateway, facts) = Gateway::start(listener, token.clone(), allowance, settings);
-
-        let mut warnings = Vec::new();
-        let camera = match &spec.snapshots {
-            None => None,
-            Some(snapshots) => {
-                let (workspace, author) = (spec.workspace.clone(), spec.author.clone());
-                match Camera::new(directory.snapshots(), workspace, author, snapshots).await {
-                    Ok(camera) => Some(camera),
-                    Err(error) => {
-                        warnings.push(format!("no snapshots are taken: {error}"));
-                        None
-                    }
-                }
-            }
-        };
-        let now = Instant::now();
-        let next_snapshot =
-            spec.snapshots.as_ref().filter(|_| camera.is_some()).map(|spec| now + spec.every);
-
-        let output = append_to(&directory.output_file()).map_err(cannot)?;
-        let reports = append_to(&directory.reports_file()).map_err(cannot)?;
-        let (control, commands) =
-            Control::listen(&control_socket(&sockets), reports).map_err(cannot)?;
-        Ok(Attempt {
-            started: Timestamp::now(),
-            begun: now,
-            clock: Clock::new(limits.wall, limits.idle, now),
-            kept: Some(Kept::new(output, MOST_OUTPUT)),
-            directory,
-            spec,
-            _running: running,
-            sockets,
-            control,
-            commands,
-            gateway,
-            facts,
-            judge,
-            conversation,
-            launch,
-            lines: Lines::default(),
-            complaint: Vec::new(),
-            input: None,
-            cause: None,
-            kill_at: None,
-            limited: None,
-            open_questions: 0,
-            grant_wanted: false,
-            camera,
-            next_snapshot,
-            developing: None,
-            warnings,
-        })
-    }
-
     /// Tells the orchestrator where to find us; from here on, whatever happens
     /// ends in a sealed result.
     fn register(&self) -> Result<(), CannotBegin> {
@@ -300,61 +151,12 @@ impl Attempt {
         self.seal(exit).await
     }
 
-    fn start_agent(&mut self) -> io::Result<(Child, mpsc::Receiver<Chunk>)> {
-        for (path, text) in &self.launch.files {
-            fs::write(path, text)?;
-        }
-        // Its own program first: it makes sure that the agent dies with us.
-        // The sandbox will be put up there too.
-        let mut command = tokio::process::Command::new(std::env::current_exe()?);
-        command
-            .arg("__launch")
-            .arg(std::process::id().to_string())
-            .arg(&self.launch.program)
-            .args(&self.launch.arguments)
-            .env_clear()
-            .envs(self.environment())
-            .envs(&self.launch.environment)
-            .current_dir(&self.spec.workspace)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
-        let mut child = command.spawn()?;
-        let (input, chunks) = pipes::connect(&mut child);
-        self.input = input;
-        let steps = self.conversation.open();
-        self.perform(steps);
-        Ok((child, chunks))
-    }
-
-    /// What every agent finds in its environment.
-    fn environment(&self) -> BTreeMap<&'static str, std::ffi::OsString> {
-        let author = &self.spec.author;
-        [
-            ("PATH", self.spec.path.clone().into()),
-            ("HOME", self.directory.home().into()),
-            ("TMPDIR", self.directory.tmp().into()),
-            ("LANG", "C.UTF-8".into()),
-            ("TERM", "dumb".into()),
-            ("GIT_AUTHOR_NAME", author.name.clone().into()),
-            ("GIT_AUTHOR_EMAIL", author.email.clone().into()),
-            ("GIT_COMMITTER_NAME", author.name.clone().into()),
-            ("GIT_COMMITTER_EMAIL", author.email.clone().into()),
-            ("GIT_CONFIG_NOSYSTEM", "1".into()),
-            ("GIT_TERMINAL_PROMPT", "0".into()),
-            ("BLUEFLAME_ATTEMPT", self.spec.agent.as_str().into()),
-        ]
-        .into()
-    }
-
     /// The loop: until the agent is gone and its output is read.
     async fn attend(&mut self, mut child: Child, mut chunks: mpsc::Receiver<Chunk>) -> Exit {
         let main = child.id();
         let mut exit = None;
         let mut drained_at = None;
         let mut silent = false;
-        let mut terminate = signal(SignalKind::terminate()).ok();
-        let mut hang_up = signal(SignalKind::hangup()).ok();
         loop {
             if let Some(exit) = exit
                 && (silent || drained_at.is_some_and(|at| at <= Instant::now()))
@@ -372,15 +174,15 @@ impl Attempt {
                     None => silent = true,
                 },
                 status = child.wait(), if exit.is_none() => {
-                    exit = Some(exit_of(status));
+                    exit = Some(exit_of(&status));
                     drained_at = Some(Instant::now() + DRAIN);
                 }
                 Some(fact) = self.facts.recv() => self.fact(fact),
                 Some(command) = self.commands.recv() => self.command(command),
                 taken = developed(&mut self.developing) => self.developed(taken),
-                () = heard(&mut terminate) => self.stop(Cause::Asked),
+                _ = self.terminate.recv() => self.stop(Cause::Asked),
                 // The terminal of the person is gone; the work goes on.
-                () = heard(&mut hang_up) => {}
+                _ = self.hang_up.recv() => {}
                 () = sleep_until(until) => self.time(main).await,
             }
         }
@@ -409,7 +211,7 @@ impl Attempt {
         }
     }
 
-    fn line(&mut self, line: &Line) {
+    pub(super) fn line(&mut self, line: &Line) {
         let steps = match line {
             Line::Whole(line) => self.conversation.heard(line),
             Line::TooLong(bytes) => self.conversation.missed(*bytes),
@@ -417,7 +219,7 @@ impl Attempt {
         self.perform(steps);
     }
 
-    fn perform(&mut self, steps: Vec<Step>) {
+    pub(super) fn perform(&mut self, steps: Vec<Step>) {
         for step in steps {
             match step {
                 Step::Send(line) => {
@@ -455,7 +257,7 @@ impl Attempt {
         }
     }
 
-    fn fact(&mut self, fact: Fact) {
+    pub(super) fn fact(&mut self, fact: Fact) {
         self.clock.sign_of_life();
         match fact {
             Fact::Usage { spend } => self.report(Report::Usage { spend }),
@@ -550,7 +352,7 @@ impl Attempt {
     }
 
     /// The state of the work as the agent left it.
-    async fn last_snapshot(&mut self) {
+    pub(super) async fn last_snapshot(&mut self) {
         if let Some(developing) = self.developing.take() {
             developing.abort();
             let _ = developing.await;
@@ -578,7 +380,7 @@ impl Attempt {
         self.kill_at = Some(self.kill_at.map_or(at, |earlier| earlier.min(at)));
     }
 
-    fn report(&mut self, report: Report) {
+    pub(super) fn report(&mut self, report: Report) {
         if let Err(error) = self.control.report(report) {
             // The same for each one that follows: once is enough.
             let text = format!("reports are no longer kept: {error}");
@@ -588,94 +390,13 @@ impl Attempt {
         }
     }
 
-    fn warn(&mut self, text: String) {
+    pub(super) fn warn(&mut self, text: String) {
         const MOST: usize = 50;
         if self.warnings.len() < MOST {
             self.warnings.push(text.clone());
             self.report(Report::Warning { text });
         }
     }
-
-    /// Ends what is left, takes the last snapshot, and writes the result.
-    async fn seal(mut self, exit: Exit) -> Result<(), CannotBegin> {
-        process_tree::end_descendants(Duration::from_millis(500), None).await;
-        if let Some(line) = self.lines.end() {
-            self.line(&line);
-        }
-        self.last_snapshot().await;
-        let spend = {
-            let Attempt { gateway, facts, .. } = &mut self;
-            let spent = gateway.shut().await;
-            facts.close();
-            spent
-        };
-        while let Ok(fact) = self.facts.try_recv() {
-            self.fact(fact);
-        }
-        if let Some(kept) = self.kept.take() {
-            let dropped = kept.dropped();
-            if dropped > 0 {
-                self.warn(format!("{dropped} bytes of output were not kept"));
-            }
-            if let Err(error) = kept.close() {
-                self.warn(format!("the agent's output could not be kept: {error}"));
-            }
-        }
-        let account = self.conversation.account();
-        let own_usage = account.usage;
-        let known = Known {
-            cause: self.cause.take(),
-            limited: self.limited,
-            account,
-            exit,
-            output_wanted: self.spec.order.output_schema.is_some(),
-            complaint: String::from_utf8_lossy(&self.complaint).trim().to_owned(),
-        };
-        let ended = Timestamp::now();
-        let sealed = Sealed {
-            format: FORMAT,
-            agent: self.spec.agent.clone(),
-            started: self.started,
-            ended,
-            ending: conclude(&known, ended),
-            spend,
-            own_usage,
-            calls: self.judge.calls,
-            denied: self.judge.denied,
-            exit: exit.to_string(),
-            snapshot: self.camera.as_ref().and_then(Camera::last).cloned(),
-            warnings: std::mem::take(&mut self.warnings),
-        };
-        self.directory.seal(&sealed).map_err(cannot)?;
-        self.report(Report::Usage { spend });
-        self.report(Report::Ended);
-        let _ = self.control.flush();
-        // Listeners are told by the tasks of this runtime.
-        tokio::time::sleep(Duration::from_millis(20)).await;
-        let _ = fs::remove_dir_all(&self.sockets);
-        Ok(())
-    }
-}
-
-fn settings(
-    directory: &Directory,
-    spec: &Spec,
-    credential: Option<&str>,
-) -> Result<Settings, CannotBegin> {
-    let model = &spec.model;
-    let surroundings = Surroundings {
-        directory: &model.directory,
-        key: credential.map(Credential::new).transpose().map_err(cannot)?,
-        recordings: model.recordings.clone(),
-    };
-    let upstream = Upstream::configured(&model.gateway, &surroundings).map_err(cannot)?;
-    let mut settings = Settings::new(upstream);
-    settings.prices = Prices::configured(&model.gateway);
-    settings.grant_wait = spec.limits.grant_wait;
-    if model.gateway.record {
-        settings.recording = Some(Recording::open(&directory.recording_file()).map_err(cannot)?);
-    }
-    Ok(settings)
 }
 
 fn stopped_because(cause: &Cause) -> String {
@@ -689,12 +410,7 @@ fn stopped_because(cause: &Cause) -> String {
     }
 }
 
-fn append_to(path: &Path) -> io::Result<File> {
-    use std::os::unix::fs::OpenOptionsExt;
-    File::options().create(true).append(true).mode(0o600).open(path)
-}
-
-fn exit_of(status: io::Result<ExitStatus>) -> Exit {
+fn exit_of(status: &io::Result<ExitStatus>) -> Exit {
     match status {
         Ok(status) => match (status.code(), status.signal()) {
             (Some(code), _) => Exit::Code(code),
@@ -702,15 +418,6 @@ fn exit_of(status: io::Result<ExitStatus>) -> Exit {
             (None, None) => Exit::Never,
         },
         Err(_) => Exit::Never,
-    }
-}
-
-async fn heard(signal: &mut Option<tokio::signal::unix::Signal>) {
-    match signal {
-        Some(signal) => {
-            signal.recv().await;
-        }
-        None => future::pending().await,
     }
 }
 

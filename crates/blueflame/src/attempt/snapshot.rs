@@ -64,8 +64,8 @@ impl Camera {
         fs::write(info.join("alternates"), alternates).map_err(prepared)?;
         let exclude = camera.git_dir.join("info");
         fs::create_dir_all(&exclude).map_err(prepared)?;
-        let lines: String = spec.exclude.iter().map(|path| format!("/{path}\n")).collect();
-        fs::write(exclude.join("exclude"), lines).map_err(prepared)?;
+        let lines: Vec<String> = spec.exclude.iter().map(|path| format!("/{path}\n")).collect();
+        fs::write(exclude.join("exclude"), lines.concat()).map_err(prepared)?;
         camera.git(&["read-tree", camera.start.as_str()]).await?;
         Ok(camera)
     }

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 
 use blueflame_core::money::Budget;
+use serde_json::Value;
 
 use super::stream::Stream;
 use super::{Conversation, Executor, Ground, Launch, Order, Tested, Version};
@@ -64,7 +65,7 @@ impl Executor for Claude {
         option("--tools", tools.join(",").into());
         option("--system-prompt-file", system.clone().into());
         if let Some(schema) = &order.output_schema {
-            option("--json-schema", schema.to_string().into());
+            option("--json-schema", understood(schema).to_string().into());
         }
         if let Some(turns) = order.max_turns {
             option("--max-turns", turns.to_string().into());
@@ -86,6 +87,24 @@ impl Executor for Claude {
 
     fn converse(&self, order: &Order) -> Box<dyn Conversation> {
         Box::new(Stream::new(order))
+    }
+}
+
+/// A schema without what claude does not know. It checks with the draft of 2018
+/// and its own formats: at the sight of another draft or format it drops the
+/// whole schema without a word, and the model has nothing to return its answer
+/// with (measured with 2.1.197).
+fn understood(schema: &Value) -> Value {
+    match schema {
+        Value::Object(members) => {
+            let known = |(name, value): &(&String, &Value)| {
+                !(value.is_string() && matches!(name.as_str(), "$schema" | "format"))
+            };
+            let members = members.iter().filter(known);
+            Value::Object(members.map(|(name, it)| (name.clone(), understood(it))).collect())
+        }
+        Value::Array(items) => Value::Array(items.iter().map(understood).collect()),
+        other => other.clone(),
     }
 }
 
@@ -166,6 +185,26 @@ mod tests {
             assert!(!all.contains(hidden), "{hidden} is on the command line");
         }
         assert_eq!(launch.files, [("/a/system-prompt.md".into(), "THE RULES".to_owned())]);
+    }
+
+    #[test]
+    fn a_schema_loses_only_what_claude_cannot_read() {
+        let schema = json!({
+            "$schema": "https://json-schema.org/draft/2020-12/schema",
+            "type": "object",
+            "properties": {
+                "count": {"type": "integer", "format": "uint32", "minimum": 0},
+                "format": {"type": "string"},
+            },
+        });
+        let expected = json!({
+            "type": "object",
+            "properties": {
+                "count": {"type": "integer", "minimum": 0},
+                "format": {"type": "string"},
+            },
+        });
+        assert_eq!(understood(&schema), expected);
     }
 
     #[test]

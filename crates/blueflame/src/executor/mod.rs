@@ -7,6 +7,7 @@
 
 pub mod claude;
 pub mod embedded;
+pub mod find;
 pub mod stream;
 pub mod version;
 

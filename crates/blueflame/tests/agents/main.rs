@@ -5,4 +5,6 @@
 mod contract;
 mod install;
 mod lifecycle;
+mod planner;
+mod secrets;
 mod stage;

@@ -1,0 +1,205 @@
+//! Before the agent runs: everything it needs is made ready, and then it is
+//! started.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::process::Stdio;
+
+use blueflame_core::money::Spend;
+use blueflame_core::policy::Policy;
+use blueflame_gateway::allowance::Allowance;
+use blueflame_gateway::credential::{Credential, Token};
+use blueflame_gateway::gateway::{Gateway, Listener, Settings};
+use blueflame_gateway::prices::Prices;
+use blueflame_gateway::recording::Recording;
+use blueflame_gateway::upstream::{Surroundings, Upstream};
+use jiff::Timestamp;
+use tokio::process::Child;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+
+use super::clock::Clock;
+use super::control::Control;
+use super::directory::{Directory, Running};
+use super::frames::{Kept, Lines};
+use super::judge::Judge;
+use super::link::control_socket;
+use super::pipes::{self, Chunk};
+use super::run::{Attempt, CannotBegin, cannot};
+use super::snapshot::Camera;
+use super::spec::{Secrets, Spec};
+use crate::executor::{self, Ground};
+
+/// What is kept of an agent's output on the disk.
+const MOST_OUTPUT: u64 = 256 << 20;
+
+impl Attempt {
+    pub(super) async fn prepare(
+        directory: Directory,
+        spec: Spec,
+        secrets: &Secrets,
+        running: Running,
+    ) -> Result<Attempt, CannotBegin> {
+        let sockets = directory.sockets().map_err(cannot)?;
+        let executor = executor::named(spec.executor.as_str())
+            .ok_or_else(|| cannot(format!("there is no executor `{}`", spec.executor)))?;
+        let policy = Policy::new(spec.policy.clone()).map_err(cannot)?;
+        let audit = append_to(&directory.audit_file()).map_err(cannot)?;
+        let judge =
+            Judge::new(policy, &spec.workspace, spec.agent.clone(), audit).map_err(cannot)?;
+
+        let credential = secrets.credential.as_deref();
+        let token = Token::generate().map_err(cannot)?;
+        let settings = settings(&directory, &spec, credential).map_err(cannot)?;
+        let gateway_socket = sockets.join("gateway");
+        let _ = fs::remove_file(&gateway_socket);
+        let listener = Listener::unix(&gateway_socket).map_err(cannot)?;
+        let limits = &spec.limits;
+        let allowance = Allowance::new(limits.cap, limits.grant, Spend::default());
+
+        let (home, tmp) = (directory.home(), directory.tmp());
+        let ground = Ground {
+            program: &spec.program,
+            home: &home,
+            tmp: &tmp,
+            files: directory.root(),
+            gateway: &gateway_socket,
+            token: token.reveal(),
+            login: credential.filter(|_| spec.model.gateway.passthrough_auth),
+        };
+        let launch = executor.launch(&spec.order, &ground);
+        let conversation = executor.converse(&spec.order);
+        let (gateway, facts) = Gateway::start(listener, token.clone(), allowance, settings);
+
+        let mut warnings = Vec::new();
+        let camera = match &spec.snapshots {
+            None => None,
+            Some(snapshots) => {
+                let (workspace, author) = (spec.workspace.clone(), spec.author.clone());
+                match Camera::new(directory.snapshots(), workspace, author, snapshots).await {
+                    Ok(camera) => Some(camera),
+                    Err(error) => {
+                        warnings.push(format!("no snapshots are taken: {error}"));
+                        None
+                    }
+                }
+            }
+        };
+        let now = Instant::now();
+        let next_snapshot =
+            spec.snapshots.as_ref().filter(|_| camera.is_some()).map(|spec| now + spec.every);
+
+        let output = append_to(&directory.output_file()).map_err(cannot)?;
+        let reports = append_to(&directory.reports_file()).map_err(cannot)?;
+        let (control, commands) =
+            Control::listen(&control_socket(&sockets), reports).map_err(cannot)?;
+        Ok(Attempt {
+            terminate: signal(SignalKind::terminate()).map_err(cannot)?,
+            hang_up: signal(SignalKind::hangup()).map_err(cannot)?,
+            started: Timestamp::now(),
+            begun: now,
+            clock: Clock::new(limits.wall, limits.idle, now),
+            kept: Some(Kept::new(output, MOST_OUTPUT)),
+            directory,
+            spec,
+            running,
+            sockets,
+            control,
+            commands,
+            gateway,
+            facts,
+            judge,
+            conversation,
+            launch,
+            lines: Lines::default(),
+            complaint: Vec::new(),
+            input: None,
+            cause: None,
+            kill_at: None,
+            limited: None,
+            open_questions: 0,
+            grant_wanted: false,
+            camera,
+            next_snapshot,
+            developing: None,
+            warnings,
+        })
+    }
+
+    pub(super) fn start_agent(&mut self) -> io::Result<(Child, mpsc::Receiver<Chunk>)> {
+        for (path, text) in &self.launch.files {
+            fs::write(path, text)?;
+        }
+        // Its own program first: it makes sure that the agent dies with us.
+        // The sandbox will be put up there too.
+        let mut command = tokio::process::Command::new(std::env::current_exe()?);
+        command
+            .arg("__launch")
+            .arg(std::process::id().to_string())
+            .arg(&self.launch.program)
+            .args(&self.launch.arguments)
+            .env_clear()
+            .envs(self.environment())
+            .envs(&self.launch.environment)
+            .current_dir(&self.spec.workspace)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let mut child = command.spawn()?;
+        let (input, chunks) = pipes::connect(&mut child);
+        self.input = input;
+        let steps = self.conversation.open();
+        self.perform(steps);
+        Ok((child, chunks))
+    }
+
+    /// What every agent finds in its environment.
+    fn environment(&self) -> BTreeMap<&'static str, OsString> {
+        let author = &self.spec.author;
+        [
+            ("PATH", self.spec.path.clone().into()),
+            ("HOME", self.directory.home().into()),
+            ("TMPDIR", self.directory.tmp().into()),
+            ("LANG", "C.UTF-8".into()),
+            ("TERM", "dumb".into()),
+            ("GIT_AUTHOR_NAME", author.name.clone().into()),
+            ("GIT_AUTHOR_EMAIL", author.email.clone().into()),
+            ("GIT_COMMITTER_NAME", author.name.clone().into()),
+            ("GIT_COMMITTER_EMAIL", author.email.clone().into()),
+            ("GIT_CONFIG_NOSYSTEM", "1".into()),
+            ("GIT_TERMINAL_PROMPT", "0".into()),
+            ("BLUEFLAME_ATTEMPT", self.spec.agent.as_str().into()),
+        ]
+        .into()
+    }
+}
+
+fn settings(
+    directory: &Directory,
+    spec: &Spec,
+    credential: Option<&str>,
+) -> Result<Settings, CannotBegin> {
+    let model = &spec.model;
+    let surroundings = Surroundings {
+        directory: &model.directory,
+        key: credential.map(Credential::new).transpose().map_err(cannot)?,
+        recordings: model.recordings.clone(),
+    };
+    let upstream = Upstream::configured(&model.gateway, &surroundings).map_err(cannot)?;
+    let mut settings = Settings::new(upstream);
+    settings.prices = Prices::configured(&model.gateway);
+    settings.grant_wait = spec.limits.grant_wait;
+    if model.gateway.record {
+        settings.recording = Some(Recording::open(&directory.recording_file()).map_err(cannot)?);
+    }
+    Ok(settings)
+}
+
+fn append_to(path: &Path) -> io::Result<File> {
+    File::options().create(true).append(true).mode(0o600).open(path)
+}
