@@ -12,6 +12,7 @@ mod excerpt;
 pub mod failure;
 pub mod file_system;
 pub mod git;
+pub mod ground;
 pub mod history;
 pub mod journal;
 pub mod narrate;

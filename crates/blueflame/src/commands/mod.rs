@@ -2,6 +2,7 @@
 
 mod config;
 mod log;
+mod policy;
 mod replay;
 
 use std::path::PathBuf;
@@ -16,6 +17,7 @@ pub fn run(cli: Cli) -> ExitCode {
     let done = match cli.command {
         Command::Config { command } => config::run(&command, &cli.common),
         Command::Log(arguments) => log::run(&arguments, &cli.common),
+        Command::Policy { command } => policy::run(&command, &cli.common),
         Command::Replay(arguments) => replay::run(&arguments, &cli.common),
     };
     match done {

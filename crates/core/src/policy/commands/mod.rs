@@ -23,9 +23,9 @@ use super::shell::{self, HereText, LONGEST, Link, Node, Redirect};
 use super::verdict::{Denial, Judged, Rule, deny};
 
 /// How many simple commands are judged in one line; loops count each time.
-const MOST_STEPS: usize = 1000;
+const MOST_STEPS: usize = 300;
 /// How many paths are looked up for one line.
-const MOST_LOOKS: usize = 4000;
+const MOST_LOOKS: usize = 1000;
 
 type Directories = BTreeSet<String>;
 type Walked<T> = Result<T, Denial>;
@@ -168,10 +168,16 @@ impl Walk<'_> {
             }
             Node::For { name, words, body, redirects } => {
                 self.redirects(redirects, from)?;
+                if !is_own_name(name) {
+                    return deny(
+                        Rule::CommandEnvironment,
+                        format!("`{name}` may mean something to commands. Use a short lower name."),
+                    );
+                }
                 let mut ends = from.clone();
                 for word in words {
                     let value = self.argument(word, from)?;
-                    if value.text.starts_with('-') || !value.known || value.tilde {
+                    if value.text.starts_with('-') || !value.known() || value.tilde {
                         return deny(
                             Rule::CommandArgument,
                             "the values of a `for` are not written out. List plain names.",
@@ -275,6 +281,13 @@ impl Walk<'_> {
         }
         Ok(())
     }
+}
+
+/// Whether a variable means nothing to any program: setting `PATH` in a `for`
+/// is setting it.
+fn is_own_name(name: &str) -> bool {
+    let plain = name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
+    plain && name.len() <= 16 && !name.starts_with("npm_") && !name.ends_with("_proxy")
 }
 
 /// A loop that went somewhere else with each round could end up anywhere.

@@ -25,6 +25,9 @@ const HARMLESS_VARIABLES: &[&str] = &[
 /// How many words a command may have.
 const MOST_WORDS: usize = 1000;
 
+/// How often a pattern is tried within words before it counts as found.
+const MOST_TRIES: usize = 256;
+
 /// What a program is called with.
 pub(super) struct Call<'c> {
     pub program: &'c str,
@@ -46,7 +49,10 @@ impl Walk<'_> {
                     format!("setting `{name}` could change what commands do. Leave it out."),
                 );
             }
-            if !value.known || value.tilde || value.text.contains('/') {
+            let path = value.text.starts_with([':', '.'])
+                || value.text.contains("..")
+                || value.text.contains('/') && name != "TZ";
+            if !value.known() || value.tilde || path || value.text.starts_with('/') {
                 return deny(
                     Rule::CommandEnvironment,
                     format!("the value of `{name}` is not plain. Write a plain value, or none."),
@@ -122,8 +128,12 @@ impl Walk<'_> {
         }
         for pattern in &self.policy.compiled.blocked_patterns {
             let mut at = 0;
-            while let Some(found) = pattern.find_at(&text, at) {
-                if begins_word(&text, found.start()) {
+            let mut tries = 0;
+            while at <= text.len()
+                && let Some(found) = pattern.find_at(&text, at)
+            {
+                tries += 1;
+                if tries > MOST_TRIES || begins_word(&text, found.start()) {
                     return deny(
                         Rule::CommandBlocked,
                         format!(
@@ -153,9 +163,10 @@ impl Walk<'_> {
                 if compiled.allowed_commands.iter().any(begins) {
                     return Ok(());
                 }
-                let hint = hints::instead(words).map(str::to_owned).unwrap_or_else(|| {
-                    format!("Use {}", some_of(&compiled.rules.allowed_commands))
-                });
+                let hint = hints::instead(words).map_or_else(
+                    || format!("Use {}", some_of(&compiled.rules.allowed_commands)),
+                    str::to_owned,
+                );
                 deny(Rule::CommandNotAllowed, format!("`{}` is not allowed. {hint}.", shown()))
             }
             Role::Planner => {
