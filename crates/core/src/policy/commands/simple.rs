@@ -97,7 +97,7 @@ impl Walk<'_> {
         };
         let program = program.literal()?;
         let call = Call { program, arguments, from, input };
-        self.blocked(&call)?;
+        self.blocked(&call, words)?;
         if program == "cd" {
             return self.change_directory(arguments, from);
         }
@@ -120,7 +120,7 @@ impl Walk<'_> {
 
     /// Whether a blocked pattern is found in the command. What is only text to
     /// the command, such as a commit message, does not count.
-    fn blocked(&self, call: &Call<'_>) -> Walked<()> {
+    fn blocked(&self, call: &Call<'_>, words: &[Argument]) -> Walked<()> {
         let mut text = call.program.to_owned();
         for argument in spoken(call) {
             text.push(' ');
@@ -137,9 +137,10 @@ impl Walk<'_> {
                     return deny(
                         Rule::CommandBlocked,
                         format!(
-                            "the blocked pattern `{}` is found in `{}`. Go on without it.",
+                            "the blocked pattern `{}` is found in `{}`. {}.",
                             pattern.as_str(),
-                            shortened(&text)
+                            shortened(&text),
+                            hints::instead(words).unwrap_or("Go on without it")
                         ),
                     );
                 }

@@ -439,7 +439,16 @@ impl<'l> Parser<'l> {
             None | Some('\n' | ';' | '&' | '|' | '<' | '>' | '(' | ')') => {
                 Err(Unclear::new("a redirection without a target", "name the file"))
             }
-            Some(_) => self.word(),
+            Some(_) => {
+                let word = self.word()?;
+                // `> 2> x`: the number belongs to the next redirection.
+                let number =
+                    word.bare().is_some_and(|text| text.chars().all(|c| c.is_ascii_digit()));
+                if number && self.rest().starts_with(['<', '>']) {
+                    return Err(unexpected(self.peek()));
+                }
+                Ok(word)
+            }
         }
     }
 }
