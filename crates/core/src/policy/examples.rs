@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::ground::{Found, Ground, Resolved};
 use super::paths::without_dots;
 use super::verdict::{Decision, Rule, Verdict};
-use super::{Policy, ToolCall};
+use super::{Policy, ToolCall, is_found};
 use crate::ids::Role;
 
 /// A call, and what has to become of it.
@@ -129,7 +129,7 @@ impl Policy {
             return examples;
         }
         // Blocked patterns win, which the configuration's own check reports.
-        let blocked = |text: &str| self.compiled.blocked_patterns.iter().any(|p| p.is_match(text));
+        let blocked = |text: &str| self.compiled.blocked_patterns.iter().any(|p| is_found(p, text));
         for command in listed.iter().filter(|command| !blocked(command)) {
             let whole = match command.as_str() {
                 "git commit" => format!("git commit -m '{}'", self.message()),
@@ -166,7 +166,7 @@ fn built_in(policy: &Policy) -> impl Iterator<Item = Example> {
         denied(*rule, tool, input)
     });
     let commands: &[&str] = if policy.has_tool("Bash") { ALLOWED } else { &[] };
-    let blocked = |text: &str| policy.compiled.blocked_patterns.iter().any(|p| p.is_match(text));
+    let blocked = |text: &str| policy.compiled.blocked_patterns.iter().any(|p| is_found(p, text));
     denials.chain(commands.iter().filter(move |text| !blocked(text)).map(|text| allowed(text)))
 }
 

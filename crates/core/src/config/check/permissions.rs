@@ -5,7 +5,7 @@ use super::super::{Config, Permissions, Validation};
 use super::values::Check;
 use crate::ids::Role;
 use crate::path_rules::PathRules;
-use crate::policy::{Policy, PolicyRules};
+use crate::policy::{Policy, PolicyRules, is_found};
 use crate::yaml::{Problem, Spanned};
 
 pub(super) fn permissions(check: Check<'_>, file: &file::Permissions) -> Option<Permissions> {
@@ -100,7 +100,7 @@ pub(super) fn contradictions(
     ];
     for (path, list, used) in lists {
         for (index, command) in list.iter().enumerate() {
-            let blocking = permissions.blocked_patterns.iter().position(|p| p.is_match(command));
+            let blocking = permissions.blocked_patterns.iter().position(|p| is_found(p, command));
             let (Some(blocking), true, Some(span)) = (blocking, used, command.span) else {
                 continue;
             };

@@ -15,6 +15,7 @@ use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use argument::Argument;
+pub(crate) use simple::is_found;
 
 use super::Policy;
 use super::ground::{Found, Ground};

@@ -1,5 +1,7 @@
 //! One simple command: its variables, its redirections, its program.
 
+use regex::Regex;
+
 use super::super::paths::some_of;
 use super::super::shell::{HereText, Redirect, Simple};
 use super::super::verdict::{Rule, deny};
@@ -126,29 +128,19 @@ impl Walk<'_> {
             text.push(' ');
             text.push_str(&argument.text);
         }
-        for pattern in &self.policy.compiled.blocked_patterns {
-            let mut at = 0;
-            let mut tries = 0;
-            while at <= text.len()
-                && let Some(found) = pattern.find_at(&text, at)
-            {
-                tries += 1;
-                if tries > MOST_TRIES || begins_word(&text, found.start()) {
-                    return deny(
-                        Rule::CommandBlocked,
-                        format!(
-                            "the blocked pattern `{}` is found in `{}`. {}.",
-                            pattern.as_str(),
-                            shortened(&text),
-                            hints::instead(words).unwrap_or("Go on without it")
-                        ),
-                    );
-                }
-                // Not a word, such as the `nc ` in `sync `: look behind it.
-                at = found.start() + text[found.start()..].chars().next().map_or(1, char::len_utf8);
-            }
+        let patterns = &self.policy.compiled.blocked_patterns;
+        match patterns.iter().find(|pattern| is_found(pattern, &text)) {
+            None => Ok(()),
+            Some(pattern) => deny(
+                Rule::CommandBlocked,
+                format!(
+                    "the blocked pattern `{}` is found in `{}`. {}.",
+                    pattern.as_str(),
+                    shortened(&text),
+                    hints::instead(words).unwrap_or("Go on without it")
+                ),
+            ),
         }
-        Ok(())
     }
 
     /// Whether a listed command is a beginning of this one, word by word.
@@ -203,6 +195,21 @@ fn spoken<'c>(call: &Call<'c>) -> Vec<&'c Argument> {
         "git" => git::without_messages(call.arguments),
         _ => call.arguments.iter().collect(),
     }
+}
+
+/// Whether a blocked pattern is found in a command, from the beginning of a
+/// word on: `nc\s` is not found in `sync it`.
+pub(crate) fn is_found(pattern: &Regex, text: &str) -> bool {
+    let mut at = 0;
+    for _ in 0..MOST_TRIES {
+        let found = if at <= text.len() { pattern.find_at(text, at) } else { None };
+        let Some(found) = found else { return false };
+        if begins_word(text, found.start()) {
+            return true;
+        }
+        at = found.start() + text[found.start()..].chars().next().map_or(1, char::len_utf8);
+    }
+    true
 }
 
 /// Whether a word begins here, as in the regular expression `\b`.

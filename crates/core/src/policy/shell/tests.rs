@@ -11,11 +11,15 @@ fn commands(line: &str) -> Result<Vec<Vec<String>>, Unclear> {
                 found.push(simple.words.iter().map(text).collect());
             }
             Node::Pipeline(nodes) | Node::Sequence(nodes) => {
-                nodes.iter().for_each(|node| collect(node, found));
+                for node in nodes {
+                    collect(node, found);
+                }
             }
             Node::Chain { first, rest } => {
                 collect(first, found);
-                rest.iter().for_each(|(_, node)| collect(node, found));
+                for (_, node) in rest {
+                    collect(node, found);
+                }
             }
             Node::Not(body)
             | Node::Subshell { body, .. }
