@@ -121,3 +121,20 @@ fn help_teaches() {
     let place = repository(&env);
     insta::assert_snapshot!(place.run(PROGRAM, ["policy", "check", "--help"]));
 }
+
+/// The calls in `docs/policy.md` get the verdicts that are printed there.
+#[test]
+fn the_documented_verdicts_are_the_real_ones() {
+    let env = TestEnv::new();
+    let place = repository(&env);
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/policy.md");
+    let text = std::fs::read_to_string(path).unwrap();
+    let lines = |start: &str| -> Vec<&str> {
+        text.lines().filter(|line| line.starts_with(start)).collect()
+    };
+    let calls = lines("{\"tool_name\"").join("\n");
+    let printed: Vec<Value> =
+        lines("{\"decision\"").iter().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(printed.len(), 6);
+    assert_eq!(check(&env, &place, &["--locks", "src/auth"], calls.as_bytes()), printed);
+}

@@ -152,7 +152,13 @@ impl Policy {
                     "only planners ask questions. Decide yourself, and say how in your answer.",
                 );
             }
-            _ => {}
+            Tool::Read
+            | Tool::Write
+            | Tool::Edit
+            | Tool::Notebook
+            | Tool::Glob
+            | Tool::Grep
+            | Tool::Bash => {}
         }
         if !listed(&rules.allowed_tools) {
             return deny(

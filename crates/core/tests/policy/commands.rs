@@ -183,6 +183,9 @@ fn what_is_denied_names_its_rule() {
         ("paths.links", "ls > src/twice.go"),
         ("paths.links", "cat src/pipe"),
         ("paths.strange", "cat src/round"),
+        ("paths.strange", "cd src/in && cd .. && ls > a.go"),
+        ("commands.argument", "timeout 5 cd src && ls > a.go"),
+        ("commands.flag", "grep -Rn x src"),
         ("names.style", "ls > src/NewFile.go"),
     ] {
         let command = if rule == "commands.too-long" { &command.repeat(70) } else { command };

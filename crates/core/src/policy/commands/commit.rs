@@ -105,9 +105,9 @@ fn separate<'a>(message: Option<&'a Argument>, option: &'a Argument) -> Piece<'a
 pub(super) fn without_messages(arguments: &[Argument]) -> Vec<&Argument> {
     let messages: Vec<&Argument> = pieces(&arguments[1..])
         .into_iter()
-        .filter_map(|piece| match piece {
-            Piece::Message(word, _) => Some(word),
-            _ => None,
+        .filter_map(|piece| {
+            let Piece::Message(word, _) = piece else { return None };
+            Some(word)
         })
         .collect();
     let is_message =

@@ -147,15 +147,19 @@ fn grep_option(walk: &Walk<'_>, word: &Argument) -> Walked<()> {
         );
     }
     let Some(option) = word.text.strip_prefix('-') else { return Ok(()) };
-    let from_file = match option.strip_prefix('-') {
+    let refused = match option.strip_prefix('-') {
         Some(long) => {
             let name = long.split('=').next().unwrap_or_default();
-            !name.is_empty() && ("file".starts_with(name) || "exclude-from".starts_with(name))
+            let refused = ["file", "exclude-from", "dereference-recursive"];
+            !name.is_empty() && refused.iter().any(|refused| refused.starts_with(name))
         }
-        None => option.contains('f') && option != "f",
+        None => option.contains('R') || option.contains('f') && option != "f",
     };
-    if from_file {
-        return deny(Rule::CommandFlag, "`grep` with a file of patterns is not judged. Use -e.");
+    if refused {
+        return deny(
+            Rule::CommandFlag,
+            "`grep` follows no links and takes no file of patterns here. Use -r and -e.",
+        );
     }
     match option.split_once('=') {
         Some(("-include", glob)) if walk.policy.seeks_secrets(glob) => {

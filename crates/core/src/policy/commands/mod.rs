@@ -19,7 +19,7 @@ pub(crate) use simple::is_found;
 
 use super::Policy;
 use super::ground::{Found, Ground};
-use super::paths::{User, Zone};
+use super::paths::{User, Zone, without_dots};
 use super::shell::{self, HereText, LONGEST, Link, Node, Redirect};
 use super::verdict::{Denial, Judged, Rule, deny};
 
@@ -235,6 +235,16 @@ impl Walk<'_> {
                     format!("`{path}` is outside of the workspace. Stay in it."),
                 );
             };
+            // The shell remembers a link it went through when it goes up again,
+            // and the system does not.
+            let spelled = if path.starts_with('/') { path } else { &format!("{cwd}/{path}") };
+            let real = without_dots(&format!("{}/{inside}", self.ground.workspace()));
+            if without_dots(spelled) != real {
+                return deny(
+                    Rule::PathStrange,
+                    format!("`{path}` goes through a symbolic link. Use `cd {real}`."),
+                );
+            }
             if place.found != Found::Directory {
                 return deny(
                     Rule::CommandArgument,
@@ -242,7 +252,7 @@ impl Walk<'_> {
                 );
             }
             self.policy.judge_read(path, cwd, self.ground, User::Shell)?;
-            success.insert(format!("{}/{inside}", self.ground.workspace()));
+            success.insert(real);
         }
         Ok(After { success, failure: from.clone() })
     }

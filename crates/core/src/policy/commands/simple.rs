@@ -104,7 +104,11 @@ impl Walk<'_> {
             return self.change_directory(arguments, from);
         }
         if program == "timeout" {
-            return self.program(programs::timed(arguments)?, input, from);
+            let timed = programs::timed(arguments)?;
+            if timed.first().is_some_and(|word| word.is("cd")) {
+                return deny(Rule::CommandArgument, "`timeout cd` goes nowhere. Use `cd` alone.");
+            }
+            return self.program(timed, input, from);
         }
         if let Some(why) = hints::never(program) {
             return deny(Rule::CommandNotAllowed, format!("`{program}` {why}."));
