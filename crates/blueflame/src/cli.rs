@@ -4,7 +4,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 
 /// Lead a team of AI coding agents on a git repository.
 ///
@@ -42,6 +42,11 @@ pub enum Command {
     Config {
         #[command(subcommand)]
         command: Config,
+    },
+    /// Ask the policy what agents may do, and why
+    Policy {
+        #[command(subcommand)]
+        command: Policy,
     },
     /// The embedded agent, started by Blue Flame itself
     #[command(name = "__agent", hide = true)]
@@ -136,6 +141,52 @@ pub enum Config {
     /// Print the JSON Schema of the configuration, for editors
     Schema,
 }
+
+#[derive(Debug, Subcommand)]
+pub enum Policy {
+    /// Judge tool calls without running them
+    ///
+    /// Reads one tool call a line from standard input, as the `PreToolUse` hook of
+    /// an agent gets it: a JSON object with `tool_name`, `tool_input` and `cwd`.
+    /// Prints one JSON verdict a line: `decision` (allow or deny), the `rule`
+    /// that decided, and `details`, which say what to do instead. The workspace
+    /// is the repository. A line that cannot be read is denied. The exit code is
+    /// 0 whatever the verdicts are.
+    #[command(after_help = POLICY_EXAMPLE)]
+    Check(PolicyCheck),
+}
+
+/// Whose calls are judged.
+#[derive(Debug, Args)]
+pub struct PolicyCheck {
+    /// The role of the agent
+    #[arg(long, value_enum, default_value = "worker", value_name = "ROLE")]
+    pub role: RoleName,
+    /// The task's file locks, separated by commas [default: all allowed paths]
+    #[arg(long, value_delimiter = ',', value_name = "PATHS")]
+    pub locks: Vec<String>,
+    /// Also try the examples that the rules carry; exit code 2 if one fails
+    ///
+    /// The examples are tried first, and told about on standard error. At a
+    /// terminal nothing is read then.
+    #[arg(long)]
+    pub prove_examples: bool,
+}
+
+/// The roles, as people write them.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum RoleName {
+    Planner,
+    Worker,
+    Validator,
+    Merger,
+}
+
+const POLICY_EXAMPLE: &str = r#"Example:
+  $ echo '{"tool_name":"Bash","tool_input":{"command":"git push"}}' | blueflame policy check
+  {"decision":"deny","rule":"commands.blocked","details":"..."}
+
+Rules and how to allow something: docs/policy.md"#;
 
 const EXIT_CODES: &str = "\
 Exit codes:

@@ -123,7 +123,7 @@ fn parts(text: &str) -> Result<Vec<Part>, BadPattern> {
 }
 
 /// Every reading of `{a,b}`, since an alternative may contain slashes.
-fn expand(text: &str) -> Result<Vec<String>, BadPattern> {
+pub(crate) fn expand(text: &str) -> Result<Vec<String>, BadPattern> {
     let mut done = Vec::new();
     let mut open = vec![text.to_owned()];
     while let Some(text) = open.pop() {

@@ -3,6 +3,7 @@
 mod agent;
 mod config;
 mod log;
+mod policy;
 mod replay;
 
 use std::path::PathBuf;
@@ -18,6 +19,7 @@ pub fn run(cli: Cli) -> ExitCode {
     let done = match cli.command {
         Command::Config { command } => config::run(&command, &cli.common).map(succeeded),
         Command::Log(arguments) => log::run(&arguments, &cli.common).map(succeeded),
+        Command::Policy { command } => policy::run(&command, &cli.common).map(succeeded),
         Command::Replay(arguments) => replay::run(&arguments, &cli.common).map(succeeded),
         Command::Agent(arguments) => agent::run(arguments),
         Command::Attempt { directory } => attempt::run::run(&directory)

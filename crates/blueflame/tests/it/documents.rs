@@ -6,6 +6,7 @@ use blueflame::prompts::Part;
 use blueflame_core::answer;
 use blueflame_core::config::{self, ConfigFile};
 use blueflame_core::plan::{self, Plan, PlanContext};
+use blueflame_core::policy::Rule;
 
 fn document(path: &str) -> String {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
@@ -84,6 +85,15 @@ fn files_of_every_version_are_still_read() {
         assert_eq!(reading.problems, [], "{sample}");
         assert_eq!(reading.notes.len(), notes, "{sample}");
         assert_eq!(reading.file.unwrap(), ConfigFile::default(), "{sample}");
+    }
+}
+
+#[test]
+fn every_rule_of_the_policy_is_documented() {
+    let text = document("docs/policy.md");
+    for rule in Rule::ALL {
+        let row = format!("| `{}` | {} |", rule.name(), rule.meaning());
+        assert!(text.contains(&row), "docs/policy.md lacks\n{row}");
     }
 }
 

@@ -5,3 +5,5 @@ mod config_messages;
 mod documents;
 mod history_commands;
 mod plan_messages;
+mod policy_command;
+mod policy_oracle;

@@ -26,6 +26,7 @@ pub use ground::{Found, Ground, Resolved};
 pub use rules::{CommitRule, NamingRule, PolicyError, PolicyRules, Scope, TestRule};
 pub use verdict::{Decision, Rule, Verdict};
 
+pub(crate) use commands::is_found;
 use rules::Compiled;
 
 /// One use of a tool, as an agent's program announces it.

@@ -27,6 +27,10 @@ const PROTECTED: &[&str] = &[
 /// Directories of the system that stand for something else.
 const ALIASES: &[&str] = &["/proc", "/sys", "/dev"];
 
+/// How long and how deep a path may be; judging it takes time.
+const LONGEST: usize = 1024;
+const DEEPEST: usize = 64;
+
 /// Where a path leads to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Place {
@@ -67,7 +71,8 @@ impl Policy {
                 format!("the path contains the character {shown}. Use a plain name."),
             );
         }
-        if path.is_empty() || path.len() > 4096 {
+        let deep = path.matches('/').count() > DEEPEST;
+        if path.is_empty() || path.len() > LONGEST || deep {
             return deny(Rule::PathStrange, "the path is empty or too long. Name a file.");
         }
         if path.starts_with('~') {
@@ -110,7 +115,8 @@ impl Policy {
         let temporary = self.compiled.rules.temporary.iter().any(|directory| {
             // A workspace that itself lies there has neighbours to be kept from.
             below(resolved, directory).is_some_and(|name| {
-                !name.is_empty() && !(lies_in(workspace, directory) && name.contains('/'))
+                let shared = lies_in(workspace, directory);
+                !name.is_empty() && (!shared || !name.contains('/'))
             })
         });
         temporary.then_some(Zone::Temporary)
@@ -173,34 +179,18 @@ impl Policy {
         let inside = match (&place.zone, user) {
             (Zone::Inside(inside), _) => inside,
             (Zone::Null | Zone::Temporary, User::Shell) => {
-                return self.judge_plain(place.found, &place.zone);
+                return plain(place.found, &place.zone);
             }
             (Zone::Null | Zone::Temporary, User::Tool) => {
                 return deny(Rule::PathOutside, outside(path, ground));
             }
         };
         self.judge_change(inside)?;
-        self.judge_plain(place.found, &place.zone)?;
+        plain(place.found, &place.zone)?;
         if place.found == Found::Nothing {
             self.judge_name(inside)?;
         }
         Ok(Rule::PathWrite)
-    }
-
-    fn judge_plain(&self, found: Found, zone: &Zone) -> Judged {
-        match found {
-            Found::Special if *zone == Zone::Null => Ok(Rule::PathWrite),
-            Found::Nothing | Found::File { links: 0 | 1 } => Ok(Rule::PathWrite),
-            Found::File { .. } => deny(
-                Rule::PathLinks,
-                "the file has several names (hard links), so writing it would change another \
-                 file. Write a new file instead.",
-            ),
-            Found::Directory => deny(Rule::PathStrange, "this is a directory. Name a file in it."),
-            Found::Special => {
-                deny(Rule::PathLinks, "this is a device, pipe or socket. Write plain files.")
-            }
-        }
     }
 
     /// Whether the file at a path relative to the workspace may be changed: by
@@ -260,6 +250,23 @@ impl Policy {
         let folded = fold(inside);
         let found = self.compiled.blocked.iter().find(|(pattern, _)| blocks(pattern, &folded));
         found.map(|(_, written)| written.as_str())
+    }
+}
+
+/// Whether what is there may be written over.
+fn plain(found: Found, zone: &Zone) -> Judged {
+    match found {
+        Found::Special if *zone == Zone::Null => Ok(Rule::PathWrite),
+        Found::Nothing | Found::File { links: 0 | 1 } => Ok(Rule::PathWrite),
+        Found::File { .. } => deny(
+            Rule::PathLinks,
+            "the file has several names (hard links), so writing it would change another \
+             file. Write a new file instead.",
+        ),
+        Found::Directory => deny(Rule::PathStrange, "this is a directory. Name a file in it."),
+        Found::Special => {
+            deny(Rule::PathLinks, "this is a device, pipe or socket. Write plain files.")
+        }
     }
 }
 

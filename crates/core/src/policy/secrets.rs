@@ -5,7 +5,9 @@
 
 use globset::GlobBuilder;
 
+use super::Policy;
 use super::rules::fold;
+use crate::path_pattern::expand;
 
 /// Parts of names, in lower case.
 const EXTENSIONS: &[&str] =
@@ -59,17 +61,29 @@ pub(super) fn looks_secret(path: &str) -> bool {
     })
 }
 
-/// Whether a glob is after secrets: it matches some, and nothing ordinary.
-pub(super) fn seeks_secrets(glob: &str) -> bool {
-    let folded = fold(glob);
-    if looks_secret(&folded) {
-        return true;
+impl Policy {
+    /// Whether a glob is after secrets that are blocked: one of its readings
+    /// matches some, and nothing ordinary.
+    pub(super) fn seeks_secrets(&self, glob: &str) -> bool {
+        let globs: Vec<&str> =
+            if glob.contains('{') { vec![glob] } else { glob.split(',').collect() };
+        globs.into_iter().any(|glob| match expand(&fold(glob)) {
+            Ok(readings) => readings.iter().any(|reading| self.reading_seeks_secrets(reading)),
+            Err(_) => true,
+        })
     }
-    let name = folded.rsplit('/').next().unwrap_or_default();
-    let Ok(glob) = GlobBuilder::new(name).literal_separator(true).build() else {
-        return true;
-    };
-    let matcher = glob.compile_matcher();
-    SAMPLES.iter().any(|sample| matcher.is_match(sample))
-        && !ORDINARY.iter().any(|sample| matcher.is_match(sample))
+
+    fn reading_seeks_secrets(&self, glob: &str) -> bool {
+        let blocked = |name: &str| looks_secret(name) && self.blocked_by(name).is_some();
+        if blocked(glob) {
+            return true;
+        }
+        let name = glob.rsplit('/').next().unwrap_or_default();
+        let Ok(matcher) = GlobBuilder::new(name).literal_separator(true).build() else {
+            return true;
+        };
+        let matcher = matcher.compile_matcher();
+        SAMPLES.iter().any(|sample| matcher.is_match(sample) && blocked(sample))
+            && !ORDINARY.iter().any(|sample| matcher.is_match(sample))
+    }
 }

@@ -4,7 +4,6 @@ use serde_json::Value;
 
 use super::ground::Ground;
 use super::paths::{User, Zone, some_of};
-use super::secrets;
 use super::verdict::{Denial, Judged, Rule, deny};
 use super::{Policy, ToolCall};
 use crate::ids::Role;
@@ -112,7 +111,7 @@ impl Policy {
                 self.judge_read(directory, cwd, ground, User::Tool)?;
                 for glob in input.optional("glob")?.unwrap_or_default().split_whitespace() {
                     self.judge_glob(glob, directory, cwd, ground)?;
-                    if !glob.starts_with('!') && glob.split(',').any(secrets::seeks_secrets) {
+                    if !glob.starts_with('!') && self.seeks_secrets(glob) {
                         return deny(
                             Rule::PathSecret,
                             format!("`{glob}` looks for secrets. Search other files."),
@@ -153,7 +152,13 @@ impl Policy {
                     "only planners ask questions. Decide yourself, and say how in your answer.",
                 );
             }
-            _ => {}
+            Tool::Read
+            | Tool::Write
+            | Tool::Edit
+            | Tool::Notebook
+            | Tool::Glob
+            | Tool::Grep
+            | Tool::Bash => {}
         }
         if !listed(&rules.allowed_tools) {
             return deny(

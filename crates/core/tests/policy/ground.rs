@@ -97,7 +97,7 @@ pub fn rules(yaml: &str, role: Role) -> PolicyRules {
 }
 
 pub fn locked(rules: PolicyRules, locks: &[&str]) -> PolicyRules {
-    let locks = locks.iter().map(|lock| LockPath::new(lock).unwrap()).collect();
+    let locks = locks.iter().map(|lock| LockPath::new(lock).expect("a lock")).collect();
     PolicyRules { scope: Scope::Locks(locks), ..rules }
 }
 

@@ -1,4 +1,9 @@
 //! The policy, held against tables, a corpus of attacks, and chance.
 
+mod chance;
+mod changes;
+mod commands;
 mod corpus;
 mod ground;
+mod paths;
+mod roles;

@@ -21,6 +21,9 @@ pub(super) fn check(file: &ConfigFile) -> (Option<Config>, Vec<Problem>) {
     let problems = Problems::default();
     let check = Check { problems: &problems };
     let config = sections(check, file).filter(|_| !problems.has_errors());
+    if let Some(config) = &config {
+        permissions::examples(check, file, config);
+    }
     (config, problems.into_sorted())
 }
 

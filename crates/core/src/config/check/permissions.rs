@@ -1,9 +1,11 @@
 //! What agents may touch and run, and where rules contradict each other.
 
 use super::super::file::{self, ConfigFile};
-use super::super::{Permissions, Validation};
+use super::super::{Config, Permissions, Validation};
 use super::values::Check;
+use crate::ids::Role;
 use crate::path_rules::PathRules;
+use crate::policy::{Policy, PolicyRules, is_found};
 use crate::yaml::{Problem, Spanned};
 
 pub(super) fn permissions(check: Check<'_>, file: &file::Permissions) -> Option<Permissions> {
@@ -98,7 +100,7 @@ pub(super) fn contradictions(
     ];
     for (path, list, used) in lists {
         for (index, command) in list.iter().enumerate() {
-            let blocking = permissions.blocked_patterns.iter().position(|p| p.is_match(command));
+            let blocking = permissions.blocked_patterns.iter().position(|p| is_found(p, command));
             let (Some(blocking), true, Some(span)) = (blocking, used, command.span) else {
                 continue;
             };
@@ -111,6 +113,38 @@ pub(super) fn contradictions(
                 .at(span, "this command")
                 .also(pattern.span, "is blocked here")
                 .hint("blocked patterns win; remove the command or narrow the pattern"),
+            );
+        }
+    }
+}
+
+/// Tries the examples of the policy: what the person lists has to be possible.
+pub(super) fn examples(check: Check<'_>, file: &ConfigFile, config: &Config) {
+    let lists = [
+        (
+            Role::Worker,
+            "permissions.bash_rules.allowed_commands",
+            &file.permissions.bash_rules.allowed_commands,
+        ),
+        (
+            Role::Validator,
+            "validation.validator_diagnostics.commands",
+            &file.validation.validator_diagnostics.commands,
+        ),
+    ];
+    for (role, path, list) in lists {
+        let Ok(policy) = Policy::new(PolicyRules::of(config, role, &[])) else { continue };
+        for proof in policy.prove().iter().filter(|proof| !proof.holds()) {
+            let listed = list.iter().position(|command| command.value == proof.verdict.target);
+            let Some(index) = listed else { continue };
+            let Some(span) = list[index].span else { continue };
+            check.problems.push(
+                Problem::warning(
+                    format!("{path}[{index}]"),
+                    format!("can never run: {}", proof.verdict.details),
+                )
+                .at(span, "this command")
+                .hint("list single commands, each word as agents would write it"),
             );
         }
     }

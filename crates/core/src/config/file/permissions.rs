@@ -53,7 +53,8 @@ impl Default for Permissions {
 pub struct BashRules {
     /// Beginnings of commands that may be run.
     pub allowed_commands: Vec<Spanned<String>>,
-    /// Regular expressions; a command in which one is found is refused.
+    /// Regular expressions; a command in which one is found, from the
+    /// beginning of a word on, is refused.
     pub blocked_patterns: Vec<Spanned<String>>,
 }
 

@@ -9,16 +9,34 @@ use super::{Directories, Walk, Walked};
 pub(super) struct Argument {
     /// With `$name` and `$(...)` for what is not known.
     pub text: String,
-    /// Nothing in it is left to be replaced, besides wildcards.
-    pub known: bool,
+    pub gap: Gap,
     pub glob: bool,
     pub tilde: bool,
 }
 
+/// What of an argument is not known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Gap {
+    /// Nothing, besides what wildcards stand for.
+    None,
+    /// Something that stays within the argument.
+    Quoted,
+    /// Something that is not quoted, so it may become several words.
+    Loose,
+}
+
 impl Argument {
+    pub fn known(&self) -> bool {
+        self.gap == Gap::None
+    }
+
+    pub fn loose(&self) -> bool {
+        self.gap == Gap::Loose
+    }
+
     /// The text, if the command will get exactly this.
     pub fn literal(&self) -> Walked<&str> {
-        if self.known && !self.glob && !self.tilde {
+        if self.known() && !self.glob && !self.tilde {
             return Ok(&self.text);
         }
         deny(
@@ -37,7 +55,7 @@ impl Walk<'_> {
     /// What is known of a word; commands in it are judged on the way.
     pub(super) fn argument(&mut self, word: &Word, from: &Directories) -> Walked<Argument> {
         let mut text = String::new();
-        let mut known = true;
+        let mut gap = Gap::None;
         let mut glob = word.glob;
         for part in &word.parts {
             match part {
@@ -48,7 +66,8 @@ impl Walk<'_> {
                         glob |= value.glob;
                     }
                     _ => {
-                        known = false;
+                        let number = ["?", "#", "$"].contains(&name.as_str());
+                        gap = gap.max(if *quoted || number { Gap::Quoted } else { Gap::Loose });
                         text.push('$');
                         text.push_str(name);
                     }
@@ -60,14 +79,14 @@ impl Walk<'_> {
                             text.push_str(written.trim_end_matches('\n'));
                         }
                         _ => {
-                            known = false;
+                            gap = gap.max(if *quoted { Gap::Quoted } else { Gap::Loose });
                             text.push_str("$(...)");
                         }
                     }
                 }
             }
         }
-        Ok(Argument { text, known, glob, tilde: word.tilde })
+        Ok(Argument { text, gap, glob, tilde: word.tilde })
     }
 
     /// `cat <<'EOF'`, the way in which agents like to write long messages:

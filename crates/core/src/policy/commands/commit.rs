@@ -30,8 +30,9 @@ const LETTERS: &str = "aqvso";
 
 /// One argument of `git commit`, understood.
 enum Piece<'a> {
-    /// A part of the message; with `-F -`, what is read from the input.
-    Message(Option<&'a Argument>, String),
+    /// A part of the message, and the argument it stands in.
+    Message(&'a Argument, &'a str),
+    /// The message comes from the standard input.
     Input,
     NoEdit,
     Amend,
@@ -58,7 +59,7 @@ fn pieces(arguments: &[Argument]) -> Vec<Piece<'_>> {
         let (name, value) = text.split_once('=').map_or((text, None), |(n, v)| (n, Some(v)));
         let piece = match name {
             "--message" => match value {
-                Some(value) => Piece::Message(None, value.to_owned()),
+                Some(value) => Piece::Message(word, value),
                 None => separate(words.next(), word),
             },
             "--file" => match value.or_else(|| words.next().map(|word| word.text.as_str())) {
@@ -86,7 +87,7 @@ fn bundle<'a>(word: &'a Argument, words: &mut std::slice::Iter<'a, Argument>) ->
     let rest = &letters[at..];
     match (rest.chars().next(), &rest[1.min(rest.len())..]) {
         (Some('m'), "") => separate(words.next(), word),
-        (Some('m'), message) => Piece::Message(None, message.to_owned()),
+        (Some('m'), message) => Piece::Message(word, message),
         (Some('F'), "") if words.next().is_some_and(|word| word.text == "-") => Piece::Input,
         (Some('F'), "-") => Piece::Input,
         _ => Piece::Unknown(word),
@@ -95,28 +96,23 @@ fn bundle<'a>(word: &'a Argument, words: &mut std::slice::Iter<'a, Argument>) ->
 
 fn separate<'a>(message: Option<&'a Argument>, option: &'a Argument) -> Piece<'a> {
     match message {
-        Some(message) => Piece::Message(Some(message), message.text.clone()),
+        Some(message) => Piece::Message(message, &message.text),
         None => Piece::Unknown(option),
     }
 }
 
 /// The arguments that are no message, for patterns to look at.
 pub(super) fn without_messages(arguments: &[Argument]) -> Vec<&Argument> {
-    let mut kept: Vec<&Argument> = Vec::new();
-    let mut messages: Vec<*const Argument> = Vec::new();
-    for piece in pieces(&arguments[1..]) {
-        if let Piece::Message(Some(message), _) = piece {
-            messages.push(std::ptr::from_ref(message));
-        }
-    }
-    for word in arguments {
-        let attached = word.text.starts_with("--message=")
-            || word.text.starts_with('-') && word.text.contains(char::is_whitespace);
-        if !attached && !messages.contains(&std::ptr::from_ref(word)) {
-            kept.push(word);
-        }
-    }
-    kept
+    let messages: Vec<&Argument> = pieces(&arguments[1..])
+        .into_iter()
+        .filter_map(|piece| {
+            let Piece::Message(word, _) = piece else { return None };
+            Some(word)
+        })
+        .collect();
+    let is_message =
+        |word: &&Argument| messages.iter().any(|message| std::ptr::eq(*message, *word));
+    arguments.iter().filter(|word| !is_message(word)).collect()
 }
 
 pub(super) fn judge(walk: &Walk<'_>, call: &Call<'_>, arguments: &[Argument]) -> Walked<()> {
@@ -128,14 +124,14 @@ pub(super) fn judge(walk: &Walk<'_>, call: &Call<'_>, arguments: &[Argument]) ->
             Piece::NoEdit => keeps = true,
             Piece::Amend => amends = true,
             Piece::Message(word, text) => {
-                if word.is_some_and(|word| word.glob || word.tilde) {
+                if word.glob || word.tilde || word.loose() {
                     return deny(Rule::CommitMessage, "the message is not quoted. Quote it.");
                 }
                 let message = message.get_or_insert_default();
                 if !message.is_empty() {
                     message.push_str("\n\n");
                 }
-                message.push_str(&text);
+                message.push_str(text);
             }
             Piece::Input => match call.input {
                 Some(text) => message = Some(text.to_owned()),

@@ -1,7 +1,6 @@
 //! Small programs that only look, or only pass text on. They need no listing;
 //! what they read and write is judged.
 
-use super::super::secrets;
 use super::super::verdict::{Rule, deny};
 use super::argument::Argument;
 use super::simple::Call;
@@ -66,8 +65,8 @@ pub(super) fn judge(walk: &Walk<'_>, call: &Call<'_>) -> Walked<bool> {
         Filter::Text => {
             // `printf -v 'a[$(x)]'` runs x.
             let format = call.arguments.first().filter(|_| call.program == "printf");
-            if format.is_some_and(|word| !word.known || word.text.starts_with('-')) {
-                return deny(Rule::CommandFlag, "`printf` needs a format that is written out.");
+            if format.is_some_and(|word| word.literal().is_err() || word.text.starts_with('-')) {
+                return deny(Rule::CommandFlag, "`printf` needs a quoted format. Use one first.");
             }
         }
         Filter::Test => test(walk, call)?,
@@ -78,7 +77,7 @@ pub(super) fn judge(walk: &Walk<'_>, call: &Call<'_>) -> Walked<bool> {
         }
         Filter::Grep => {
             for word in call.arguments {
-                grep_option(word)?;
+                grep_option(walk, word)?;
             }
             for word in grep_files(call.arguments) {
                 if word.text.len() < 2 || !word.text.starts_with('-') {
@@ -118,17 +117,21 @@ fn test(walk: &Walk<'_>, call: &Call<'_>) -> Walked<()> {
         words = rest;
     }
     let clear = match words {
-        [operator, _] => operator.known,
+        [operator, _] => operator.known(),
         [_, operator, _] => COMPARISONS.iter().any(|comparison| operator.is(comparison)),
         _ => false,
     };
-    if !clear && let Some(word) = words.iter().find(|word| !word.known) {
-        word.literal()?;
+    let unclear = |word: &&Argument| word.loose() || word.glob || !clear && !word.known();
+    if let Some(word) = words.iter().find(unclear) {
+        return deny(
+            Rule::CommandArgument,
+            format!("`{}` could become another test. Quote it, and test one thing.", word.text),
+        );
     }
     if words.iter().any(|word| word.is("-v") || word.is("-R")) {
         return deny(Rule::CommandFlag, "`test -v` runs what it is given. Leave it out.");
     }
-    for word in words.iter().filter(|word| word.known) {
+    for word in words.iter().filter(|word| word.known()) {
         if word.text.starts_with(['/', '~', '.']) || word.tilde {
             walk.file(word, call)?;
         }
@@ -136,26 +139,30 @@ fn test(walk: &Walk<'_>, call: &Call<'_>) -> Walked<()> {
     Ok(())
 }
 
-fn grep_option(word: &Argument) -> Walked<()> {
-    if !word.known || word.glob && word.text.starts_with(['*', '?', '[']) {
+fn grep_option(walk: &Walk<'_>, word: &Argument) -> Walked<()> {
+    if !word.known() || word.glob && word.text.starts_with(['*', '?', '[']) {
         return deny(
             Rule::CommandArgument,
             format!("`{}` is decided by the shell only. Quote it.", word.text),
         );
     }
     let Some(option) = word.text.strip_prefix('-') else { return Ok(()) };
-    let from_file = match option.strip_prefix('-') {
+    let refused = match option.strip_prefix('-') {
         Some(long) => {
             let name = long.split('=').next().unwrap_or_default();
-            !name.is_empty() && ("file".starts_with(name) || "exclude-from".starts_with(name))
+            let refused = ["file", "exclude-from", "dereference-recursive"];
+            !name.is_empty() && refused.iter().any(|refused| refused.starts_with(name))
         }
-        None => option.contains('f') && option != "f",
+        None => option.contains('R') || option.contains('f') && option != "f",
     };
-    if from_file {
-        return deny(Rule::CommandFlag, "`grep` with a file of patterns is not judged. Use -e.");
+    if refused {
+        return deny(
+            Rule::CommandFlag,
+            "`grep` follows no links and takes no file of patterns here. Use -r and -e.",
+        );
     }
     match option.split_once('=') {
-        Some(("-include", glob)) if secrets::seeks_secrets(glob) => {
+        Some(("-include", glob)) if walk.policy.seeks_secrets(glob) => {
             deny(Rule::PathSecret, format!("`{glob}` looks for secrets. Search other files."))
         }
         _ => Ok(()),
@@ -235,7 +242,7 @@ impl Walk<'_> {
         if !word.glob {
             return self.reads(word.literal()?, call.from);
         }
-        if !word.known || word.tilde {
+        if !word.known() || word.tilde {
             return word.literal().map(|_| ());
         }
         if word.text.starts_with(['*', '?', '[', '-']) {
@@ -244,7 +251,7 @@ impl Walk<'_> {
                 format!("`{0}` could become an option. Write `./{0}`.", word.text),
             );
         }
-        if secrets::seeks_secrets(&word.text) {
+        if self.policy.seeks_secrets(&word.text) {
             return deny(
                 Rule::PathSecret,
                 format!("`{}` looks for secrets. Name other files.", word.text),

@@ -27,8 +27,8 @@ const REFUSED: &[&str] = &[
     "--interactive",
 ];
 
-/// Whole options that only begin like refused ones.
-const HARMLESS: &[&str] = &["--text", "--out", "--tool-help"];
+/// Whole options that a refused one begins with.
+const HARMLESS: &[&str] = &["--text"];
 
 /// Subcommands that only look.
 const LOOKS: &[&str] = &[
@@ -142,7 +142,7 @@ pub(super) fn judge(walk: &Walk<'_>, call: &Call<'_>) -> Walked<()> {
             "--before", "-S", "-G",
         ]
         .iter()
-        .any(|option| is_text(&option))
+        .any(is_text)
         {
             if !text.contains('=') && text.starts_with("--") && text != "--pretty"
                 || text.len() == 2

@@ -15,17 +15,18 @@ use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use argument::Argument;
+pub(crate) use simple::is_found;
 
 use super::Policy;
 use super::ground::{Found, Ground};
-use super::paths::{User, Zone};
+use super::paths::{User, Zone, without_dots};
 use super::shell::{self, HereText, LONGEST, Link, Node, Redirect};
 use super::verdict::{Denial, Judged, Rule, deny};
 
 /// How many simple commands are judged in one line; loops count each time.
-const MOST_STEPS: usize = 1000;
+const MOST_STEPS: usize = 300;
 /// How many paths are looked up for one line.
-const MOST_LOOKS: usize = 4000;
+const MOST_LOOKS: usize = 1000;
 
 type Directories = BTreeSet<String>;
 type Walked<T> = Result<T, Denial>;
@@ -168,10 +169,16 @@ impl Walk<'_> {
             }
             Node::For { name, words, body, redirects } => {
                 self.redirects(redirects, from)?;
+                if !is_own_name(name) {
+                    return deny(
+                        Rule::CommandEnvironment,
+                        format!("`{name}` may mean something to commands. Use a short lower name."),
+                    );
+                }
                 let mut ends = from.clone();
                 for word in words {
                     let value = self.argument(word, from)?;
-                    if value.text.starts_with('-') || !value.known || value.tilde {
+                    if value.text.starts_with('-') || !value.known() || value.tilde {
                         return deny(
                             Rule::CommandArgument,
                             "the values of a `for` are not written out. List plain names.",
@@ -228,6 +235,16 @@ impl Walk<'_> {
                     format!("`{path}` is outside of the workspace. Stay in it."),
                 );
             };
+            // The shell remembers a link it went through when it goes up again,
+            // and the system does not.
+            let spelled = if path.starts_with('/') { path } else { &format!("{cwd}/{path}") };
+            let real = without_dots(&format!("{}/{inside}", self.ground.workspace()));
+            if without_dots(spelled) != real {
+                return deny(
+                    Rule::PathStrange,
+                    format!("`{path}` goes through a symbolic link. Use `cd {real}`."),
+                );
+            }
             if place.found != Found::Directory {
                 return deny(
                     Rule::CommandArgument,
@@ -235,7 +252,7 @@ impl Walk<'_> {
                 );
             }
             self.policy.judge_read(path, cwd, self.ground, User::Shell)?;
-            success.insert(format!("{}/{inside}", self.ground.workspace()));
+            success.insert(real);
         }
         Ok(After { success, failure: from.clone() })
     }
@@ -275,6 +292,13 @@ impl Walk<'_> {
         }
         Ok(())
     }
+}
+
+/// Whether a variable means nothing to any program: setting `PATH` in a `for`
+/// is setting it.
+fn is_own_name(name: &str) -> bool {
+    let plain = name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
+    plain && name.len() <= 16 && !name.starts_with("npm_") && !name.ends_with("_proxy")
 }
 
 /// A loop that went somewhere else with each round could end up anywhere.

@@ -80,7 +80,8 @@ fn go(walk: &Walk<'_>, call: &Call<'_>) -> Walked<()> {
         let Some(flag) = word.text.strip_prefix('-').filter(|_| !package || !runs) else {
             if !package {
                 package = true;
-                let local = word.text.starts_with('.') || word.text.ends_with(".go");
+                let local = word.text.starts_with('.')
+                    || word.text.rsplit_once('.').is_some_and(|(_, end)| end == "go");
                 if !local {
                     return deny(
                         Rule::CommandArgument,
@@ -222,22 +223,15 @@ impl Walk<'_> {
             return self.file(word, call);
         }
         let text = word.literal()?;
-        match text.strip_prefix('-') {
-            None => self.pieces(text, call),
-            Some(option) => match option.split_once('=') {
-                Some((_, value)) => self.pieces(value, call),
-                // `-I/usr/include`: the value stands right behind the letter.
-                None => {
-                    let mut rest = option.chars();
-                    rest.next();
-                    let attached = rest.as_str();
-                    if attached.starts_with(['/', '~', '.']) {
-                        self.pieces(attached, call)?;
-                    }
-                    Ok(())
-                }
-            },
+        let Some(option) = text.strip_prefix('-') else { return self.pieces(text, call) };
+        if let Some((_, value)) = option.split_once('=') {
+            return self.pieces(value, call);
         }
+        // `-I/usr/include`: the value stands right behind the letter.
+        let mut rest = option.chars();
+        rest.next();
+        let attached = rest.as_str();
+        if attached.starts_with(['/', '~', '.']) { self.pieces(attached, call) } else { Ok(()) }
     }
 
     /// Judges everything in a text that could be a path.

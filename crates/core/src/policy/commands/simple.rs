@@ -1,5 +1,7 @@
 //! One simple command: its variables, its redirections, its program.
 
+use regex::Regex;
+
 use super::super::paths::some_of;
 use super::super::shell::{HereText, Redirect, Simple};
 use super::super::verdict::{Rule, deny};
@@ -25,6 +27,9 @@ const HARMLESS_VARIABLES: &[&str] = &[
 /// How many words a command may have.
 const MOST_WORDS: usize = 1000;
 
+/// How often a pattern is tried within words before it counts as found.
+const MOST_TRIES: usize = 256;
+
 /// What a program is called with.
 pub(super) struct Call<'c> {
     pub program: &'c str,
@@ -46,7 +51,10 @@ impl Walk<'_> {
                     format!("setting `{name}` could change what commands do. Leave it out."),
                 );
             }
-            if !value.known || value.tilde || value.text.contains('/') {
+            let path = value.text.starts_with([':', '.'])
+                || value.text.contains("..")
+                || value.text.contains('/') && name != "TZ";
+            if !value.known() || value.tilde || path || value.text.starts_with('/') {
                 return deny(
                     Rule::CommandEnvironment,
                     format!("the value of `{name}` is not plain. Write a plain value, or none."),
@@ -91,12 +99,16 @@ impl Walk<'_> {
         };
         let program = program.literal()?;
         let call = Call { program, arguments, from, input };
-        self.blocked(&call)?;
+        self.blocked(&call, words)?;
         if program == "cd" {
             return self.change_directory(arguments, from);
         }
         if program == "timeout" {
-            return self.program(programs::timed(arguments)?, input, from);
+            let timed = programs::timed(arguments)?;
+            if timed.first().is_some_and(|word| word.is("cd")) {
+                return deny(Rule::CommandArgument, "`timeout cd` goes nowhere. Use `cd` alone.");
+            }
+            return self.program(timed, input, from);
         }
         if let Some(why) = hints::never(program) {
             return deny(Rule::CommandNotAllowed, format!("`{program}` {why}."));
@@ -114,30 +126,25 @@ impl Walk<'_> {
 
     /// Whether a blocked pattern is found in the command. What is only text to
     /// the command, such as a commit message, does not count.
-    fn blocked(&self, call: &Call<'_>) -> Walked<()> {
+    fn blocked(&self, call: &Call<'_>, words: &[Argument]) -> Walked<()> {
         let mut text = call.program.to_owned();
         for argument in spoken(call) {
             text.push(' ');
             text.push_str(&argument.text);
         }
-        for pattern in &self.policy.compiled.blocked_patterns {
-            let mut at = 0;
-            while let Some(found) = pattern.find_at(&text, at) {
-                if begins_word(&text, found.start()) {
-                    return deny(
-                        Rule::CommandBlocked,
-                        format!(
-                            "the blocked pattern `{}` is found in `{}`. Go on without it.",
-                            pattern.as_str(),
-                            shortened(&text)
-                        ),
-                    );
-                }
-                // Not a word, such as the `nc ` in `sync `: look behind it.
-                at = found.start() + text[found.start()..].chars().next().map_or(1, char::len_utf8);
-            }
+        let patterns = &self.policy.compiled.blocked_patterns;
+        match patterns.iter().find(|pattern| is_found(pattern, &text)) {
+            None => Ok(()),
+            Some(pattern) => deny(
+                Rule::CommandBlocked,
+                format!(
+                    "the blocked pattern `{}` is found in `{}`. {}.",
+                    pattern.as_str(),
+                    shortened(&text),
+                    hints::instead(words).unwrap_or("Go on without it")
+                ),
+            ),
         }
-        Ok(())
     }
 
     /// Whether a listed command is a beginning of this one, word by word.
@@ -153,9 +160,10 @@ impl Walk<'_> {
                 if compiled.allowed_commands.iter().any(begins) {
                     return Ok(());
                 }
-                let hint = hints::instead(words).map(str::to_owned).unwrap_or_else(|| {
-                    format!("Use {}", some_of(&compiled.rules.allowed_commands))
-                });
+                let hint = hints::instead(words).map_or_else(
+                    || format!("Use {}", some_of(&compiled.rules.allowed_commands)),
+                    str::to_owned,
+                );
                 deny(Rule::CommandNotAllowed, format!("`{}` is not allowed. {hint}.", shown()))
             }
             Role::Planner => {
@@ -191,6 +199,21 @@ fn spoken<'c>(call: &Call<'c>) -> Vec<&'c Argument> {
         "git" => git::without_messages(call.arguments),
         _ => call.arguments.iter().collect(),
     }
+}
+
+/// Whether a blocked pattern is found in a command, from the beginning of a
+/// word on: `nc\s` is not found in `sync it`.
+pub(crate) fn is_found(pattern: &Regex, text: &str) -> bool {
+    let mut at = 0;
+    for _ in 0..MOST_TRIES {
+        let found = if at <= text.len() { pattern.find_at(text, at) } else { None };
+        let Some(found) = found else { return false };
+        if begins_word(text, found.start()) {
+            return true;
+        }
+        at = found.start() + text[found.start()..].chars().next().map_or(1, char::len_utf8);
+    }
+    true
 }
 
 /// Whether a word begins here, as in the regular expression `\b`.

@@ -8,6 +8,7 @@
 
 mod heredoc;
 mod parse;
+mod redirect;
 mod word;
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! The grammar: lists, pipes, groups, `if`, `while`, `for`, and redirections.
 
 use super::heredoc::Pending;
-use super::{DEEPEST, HereText, Link, Node, Part, Redirect, Script, Simple, Unclear, Word};
+use super::{DEEPEST, HereText, Link, Node, Part, Script, Simple, Unclear, Word};
 
 type Read<T> = Result<T, Unclear>;
 
@@ -24,16 +24,16 @@ pub(in crate::policy) fn parse(line: &str) -> Result<Script, Unclear> {
 
 #[derive(Debug)]
 pub(super) struct Parser<'l> {
-    line: &'l str,
-    at: usize,
+    pub(super) line: &'l str,
+    pub(super) at: usize,
     depth: usize,
-    pending: Vec<Pending>,
+    pub(super) pending: Vec<Pending>,
     /// One for each `<<` so far; empty until its text has been read.
-    texts: Vec<HereText>,
+    pub(super) texts: Vec<HereText>,
 }
 
 impl<'l> Parser<'l> {
-    fn rest(&self) -> &'l str {
+    pub(super) fn rest(&self) -> &'l str {
         &self.line[self.at..]
     }
 
@@ -47,7 +47,7 @@ impl<'l> Parser<'l> {
         Some(c)
     }
 
-    fn takes(&mut self, text: &str) -> bool {
+    pub(super) fn takes(&mut self, text: &str) -> bool {
         let fits = self.rest().starts_with(text);
         if fits {
             self.at += text.len();
@@ -93,7 +93,7 @@ impl<'l> Parser<'l> {
     }
 
     /// Blanks, joined lines and comments.
-    fn blanks(&mut self) -> Read<()> {
+    pub(super) fn blanks(&mut self) -> Read<()> {
         loop {
             match self.peek() {
                 Some(' ' | '\t') => {
@@ -328,18 +328,6 @@ impl<'l> Parser<'l> {
         Ok(Node::For { name, words, body, redirects: self.redirects()? })
     }
 
-    /// The redirections behind a group or loop.
-    fn redirects(&mut self) -> Read<Vec<Redirect>> {
-        let mut redirects = Vec::new();
-        loop {
-            self.blanks()?;
-            match self.redirect()? {
-                Some(redirect) => redirects.push(redirect),
-                None => return Ok(redirects),
-            }
-        }
-    }
-
     fn simple(&mut self) -> Read<Node> {
         let mut simple = Simple::default();
         loop {
@@ -375,73 +363,6 @@ impl<'l> Parser<'l> {
         }
         Ok(Node::Simple(simple))
     }
-
-    fn redirect(&mut self) -> Read<Option<Redirect>> {
-        let start = self.at;
-        let both = self.takes("&>>") || self.takes("&>");
-        if !both {
-            while self.peek().is_some_and(|c| c.is_ascii_digit()) {
-                self.next();
-            }
-        }
-        let rest = self.rest();
-        if !both && !rest.starts_with(['<', '>']) {
-            self.at = start;
-            return Ok(None);
-        }
-        if rest.starts_with("<(") || rest.starts_with(">(") {
-            return Err(Unclear::new(
-                "a process substitution",
-                "run the commands one after the other",
-            ));
-        }
-        if !both && self.takes("<<<") {
-            return Ok(Some(Redirect::Word(self.target()?)));
-        }
-        if !both && self.takes("<<") {
-            let strip_tabs = self.takes("-");
-            let word = self.target()?;
-            let Some(marker) = word.text() else {
-                return Err(Unclear::new("a `<<` marker that is no plain word", "use <<'EOF'"));
-            };
-            let index = self.texts.len();
-            self.texts.push(HereText::Literal(String::new()));
-            self.pending.push(Pending { index, marker, quoted: word.quoted, strip_tabs });
-            return Ok(Some(Redirect::Text(index)));
-        }
-        if !both && (self.takes(">&") || self.takes("<&")) {
-            let reads = self.line[..self.at].ends_with("<&");
-            let target = self.target()?;
-            return match target.bare() {
-                Some("-") => Ok(Some(Redirect::Duplicate)),
-                Some(text) if text.chars().all(|c| c.is_ascii_digit()) => {
-                    Ok(Some(Redirect::Duplicate))
-                }
-                Some(text) if !reads && !text.starts_with(|c: char| c.is_ascii_digit()) => {
-                    Ok(Some(Redirect::Write(target)))
-                }
-                _ => Err(Unclear::new("a copied descriptor that is no number", "use 2>&1")),
-            };
-        }
-        if both || self.takes(">>") || self.takes(">|") {
-            return Ok(Some(Redirect::Write(self.target()?)));
-        }
-        if self.takes("<>") || self.takes(">") {
-            return Ok(Some(Redirect::Write(self.target()?)));
-        }
-        self.expect('<')?;
-        Ok(Some(Redirect::Read(self.target()?)))
-    }
-
-    fn target(&mut self) -> Read<Word> {
-        self.blanks()?;
-        match self.peek() {
-            None | Some('\n' | ';' | '&' | '|' | '<' | '>' | '(' | ')') => {
-                Err(Unclear::new("a redirection without a target", "name the file"))
-            }
-            Some(_) => self.word(),
-        }
-    }
 }
 
 /// `NAME=value`, which sets a variable for the command behind it.
@@ -459,7 +380,7 @@ fn assignment(word: &Word) -> Option<(String, Word)> {
     Some((name.to_owned(), rest))
 }
 
-fn unexpected(c: Option<char>) -> Unclear {
+pub(super) fn unexpected(c: Option<char>) -> Unclear {
     match c {
         Some(c) => Unclear::new(format!("`{c}` in this place"), "quote it if it is text"),
         None => Unclear::new("the end of the line in this place", "write the whole command"),

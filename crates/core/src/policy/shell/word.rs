@@ -33,8 +33,7 @@ impl Parser<'_> {
     pub(super) fn word(&mut self) -> Read<Word> {
         let mut pieces = Pieces::default();
         let mut wild = Wild::default();
-        loop {
-            let Some(c) = self.peek() else { break };
+        while let Some(c) = self.peek() {
             match c {
                 c if BREAKS.contains(&c) => break,
                 '\\' => {
@@ -212,24 +211,24 @@ impl Parser<'_> {
 #[derive(Default)]
 struct Wild {
     glob: bool,
-    bracket: bool,
-    open_brace: bool,
-    dot: bool,
     braces: bool,
+    /// What of `[` and `{` came by.
+    opened: [bool; 2],
+    last: Option<char>,
 }
 
 impl Wild {
     fn sees(&mut self, c: char) {
         match c {
             '*' | '?' => self.glob = true,
-            '[' => self.bracket = true,
-            ']' if self.bracket => self.glob = true,
-            '{' => self.open_brace = true,
-            ',' if self.open_brace => self.braces = true,
-            '.' if self.open_brace && self.dot => self.braces = true,
+            '[' => self.opened[0] = true,
+            '{' => self.opened[1] = true,
+            ']' if self.opened[0] => self.glob = true,
+            ',' if self.opened[1] => self.braces = true,
+            '.' if self.opened[1] && self.last == Some('.') => self.braces = true,
             _ => {}
         }
-        self.dot = c == '.';
+        self.last = Some(c);
     }
 }
 
