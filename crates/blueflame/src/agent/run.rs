@@ -22,7 +22,7 @@ use super::turn::{self, CallInput, ToolCall, Turn};
 
 /// Outputs that do not fit before it is given up.
 const MOST_MISFITS: u32 = 5;
-/// Answers in a row that reach the length limit.
+/// Answers in a row that are not finished.
 const MOST_CUTS: u32 = 3;
 /// Answers that call tools although nobody is there to judge them.
 const MOST_UNHEARD: u32 = 3;
@@ -99,12 +99,11 @@ impl Agent {
             if turn != Turn::Refused {
                 self.conversation.heard(&answer.blocks);
             }
-            cuts =
-                if self.tally.stop_reason.as_deref() == Some("max_tokens") { cuts + 1 } else { 0 };
+            let cut = matches!(answer.stop_reason.as_deref(), Some("max_tokens" | "pause_turn"));
+            cuts = if cut { cuts + 1 } else { 0 };
             if cuts > MOST_CUTS {
                 self.close_open_calls("the answer reached its length limit too often").await;
-                let why =
-                    format!("the model's answer reached its length limit {cuts} times in a row");
+                let why = format!("the model's answer was not finished {cuts} times in a row");
                 return Err(Failure::new(FailureKind::MaxOutputTokens, why));
             }
             match turn {

@@ -138,18 +138,16 @@ async fn follow(mut child: Child, mut output: pipe::Receiver, limit: Duration) -
     let group = Group::of(&child);
     let mut capture = Capture::default();
     let deadline = Instant::now() + limit;
-    let ended = match timeout_at(deadline, exit(&mut child, &mut output, &mut capture)).await {
-        Ok(ended) => ended,
-        Err(_) => {
-            group.signal(Signal::TERM);
-            let asked = timeout(GRACE, exit(&mut child, &mut output, &mut capture)).await;
-            if asked.is_err() {
-                group.signal(Signal::KILL);
-                let _ = timeout(GRACE, exit(&mut child, &mut output, &mut capture)).await;
-            }
-            Ended::OutOfTime
+    let in_time = timeout_at(deadline, exit(&mut child, &mut output, &mut capture)).await;
+    let ended = in_time.unwrap_or(Ended::OutOfTime);
+    if matches!(ended, Ended::OutOfTime) {
+        group.signal(Signal::TERM);
+        let asked = timeout(GRACE, exit(&mut child, &mut output, &mut capture)).await;
+        if asked.is_err() {
+            group.signal(Signal::KILL);
+            let _ = timeout(GRACE, exit(&mut child, &mut output, &mut capture)).await;
         }
-    };
+    }
     // What is left of the group ends with the command.
     drop(group);
     let _ = timeout(AFTERMATH, drain(&mut output, &mut capture)).await;
