@@ -63,18 +63,19 @@ impl Judge {
         let question =
             events::hook_callback(&request, &hook.callback, &self.session, &self.cwd, call);
         self.out.emit(&question).await;
-        let answer = match hook.timeout {
-            None => answer.await,
-            Some(limit) => match tokio::time::timeout(limit, answer).await {
-                Ok(answer) => answer,
-                Err(_) => {
-                    self.desk.forget(&request);
-                    self.out.emit(&events::control_cancel(&request)).await;
-                    let waited = limit.as_secs_f32();
-                    return Verdict::deny(format!("the call was not judged within {waited} s"));
-                }
-            },
+        let answered = match hook.timeout {
+            None => Ok(answer.await),
+            Some(limit) => tokio::time::timeout(limit, answer).await.map_err(|_| limit),
         };
-        answer.unwrap_or_else(|_| Verdict::deny("nobody is there any more to judge the call"))
+        match answered {
+            Ok(Ok(verdict)) => verdict,
+            Ok(Err(_)) => Verdict::deny("nobody is there any more to judge the call"),
+            Err(limit) => {
+                self.desk.forget(&request);
+                self.out.emit(&events::control_cancel(&request)).await;
+                let waited = limit.as_secs_f32();
+                Verdict::deny(format!("the call was not judged within {waited} s"))
+            }
+        }
     }
 }

@@ -141,6 +141,11 @@ pub async fn work(settings: Settings) -> Result<ExitCode, BadSettings> {
     Ok(code)
 }
 
+/// All tools as they are offered to a model.
+pub fn tool_definitions() -> Vec<serde_json::Value> {
+    Tool::ALL.into_iter().map(Tool::definition).collect()
+}
+
 fn tools(names: &[String]) -> Result<Vec<Tool>, BadSettings> {
     let mut tools = Vec::new();
     for name in names.iter().filter(|name| !name.is_empty()) {

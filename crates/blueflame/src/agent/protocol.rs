@@ -82,7 +82,10 @@ impl Incoming {
             Err(error) => return Incoming::Unreadable { why: error.to_string() },
         };
         match line.r#type.as_str() {
-            "user" => Incoming::User { content: line.message["content"].take() },
+            "user" => {
+                let content = line.message.get_mut("content").map(Value::take);
+                Incoming::User { content: content.unwrap_or_default() }
+            }
             "control_response" => response(&line.response),
             "control_request" => {
                 let request = line.request_id;
@@ -208,6 +211,23 @@ mod tests {
         let denied = json!({"hookEventName": "PreToolUse", "permissionDecision": "deny",
             "permissionDecisionReason": "not yours"});
         assert_eq!(answer(&output(denied)), Verdict::deny("not yours"));
+    }
+
+    #[test]
+    fn lines_of_the_wrong_shape_are_no_reason_to_fall_over() {
+        for value in ["null", "5", "\"x\"", "[]", "{}", "[[1]]"] {
+            for kind in ["user", "control_request", "control_response"] {
+                let line = format!(
+                    r#"{{"type":"{kind}","message":{value},"request":{value},"response":{value}}}"#
+                );
+                match Incoming::parse(line.as_bytes()) {
+                    Incoming::User { content } => assert_eq!(content, Value::Null),
+                    Incoming::Response { verdict, .. } => assert_ne!(verdict, Verdict::Allow),
+                    Incoming::Unknown { .. } => {}
+                    other => panic!("{line}: {other:?}"),
+                }
+            }
+        }
     }
 
     #[test]

@@ -22,7 +22,7 @@ use super::turn::{self, CallInput, ToolCall, Turn};
 
 /// Outputs that do not fit before it is given up.
 const MOST_MISFITS: u32 = 5;
-/// Answers in a row that reach the length limit.
+/// Answers in a row that are not finished.
 const MOST_CUTS: u32 = 3;
 /// Answers that call tools although nobody is there to judge them.
 const MOST_UNHEARD: u32 = 3;
@@ -68,6 +68,13 @@ enum Called {
     Misfit(String),
 }
 
+/// What came of the calls of one answer.
+struct Made {
+    output: Option<Value>,
+    misfits: u32,
+    all_denied: bool,
+}
+
 impl Agent {
     /// Works on a prompt to the end.
     pub(super) async fn run(&mut self, content: Value) -> Ending {
@@ -99,40 +106,19 @@ impl Agent {
             if turn != Turn::Refused {
                 self.conversation.heard(&answer.blocks);
             }
-            cuts =
-                if self.tally.stop_reason.as_deref() == Some("max_tokens") { cuts + 1 } else { 0 };
+            let cut = matches!(answer.stop_reason.as_deref(), Some("max_tokens" | "pause_turn"));
+            cuts = if cut { cuts + 1 } else { 0 };
             if cuts > MOST_CUTS {
                 self.close_open_calls("the answer reached its length limit too often").await;
-                let why =
-                    format!("the model's answer reached its length limit {cuts} times in a row");
+                let why = format!("the model's answer was not finished {cuts} times in a row");
                 return Err(Failure::new(FailureKind::MaxOutputTokens, why));
             }
             match turn {
                 Turn::Calls(calls) => {
                     said.clear();
-                    let mut output = None;
-                    let mut denied = 0;
-                    let all = calls.len();
-                    for call in calls {
-                        let id = call.id.clone();
-                        let told = match self.call(call).await {
-                            Called::Told(told) => told,
-                            Called::Denied(why) => {
-                                denied += 1;
-                                Err(why)
-                            }
-                            Called::Output(value) => {
-                                output = Some(value);
-                                Ok("Structured output provided successfully".to_owned())
-                            }
-                            Called::Misfit(why) => {
-                                misfits += 1;
-                                Err(why)
-                            }
-                        };
-                        self.tell(tool_result(&id, &told)).await;
-                    }
-                    if let Some(output) = output {
+                    let made = self.make(calls).await;
+                    misfits += made.misfits;
+                    if let Some(output) = made.output {
                         let text = turn::words(&answer);
                         return Ok(Ending::Said { text, structured: Some(output) });
                     }
@@ -143,7 +129,7 @@ impl Agent {
                     if let Some(most) = self.max_turns.filter(|&most| calling >= most) {
                         return Ok(Ending::MaxTurns { most });
                     }
-                    unheard += u32::from(denied == all && self.judge.is_gone());
+                    unheard += u32::from(made.all_denied && self.judge.is_gone());
                     if unheard >= MOST_UNHEARD {
                         let why = "the input has ended, so nobody judges tool calls any more";
                         return Ok(Ending::Broken { why: why.to_owned() });
@@ -232,6 +218,30 @@ impl Agent {
         let model = if model.is_empty() { self.model.clone() } else { model };
         let total = self.totals.entry(model).or_default();
         *total = total.plus(usage);
+    }
+
+    /// Makes the calls of one answer, one after the other.
+    async fn make(&mut self, calls: Vec<ToolCall>) -> Made {
+        let mut made = Made { output: None, misfits: 0, all_denied: true };
+        for call in calls {
+            let id = call.id.clone();
+            let called = self.call(call).await;
+            made.all_denied &= matches!(called, Called::Denied(_));
+            let told = match called {
+                Called::Told(told) => told,
+                Called::Denied(why) => Err(why),
+                Called::Output(value) => {
+                    made.output = Some(value);
+                    Ok("Structured output provided successfully".to_owned())
+                }
+                Called::Misfit(why) => {
+                    made.misfits += 1;
+                    Err(why)
+                }
+            };
+            self.tell(tool_result(&id, &told)).await;
+        }
+        made
     }
 
     /// Makes one tool call, if it may be made.

@@ -83,6 +83,8 @@ fn a_server_that_says_so_is_not_asked_again() {
     assert_eq!((&result["result"], retries.len()), (&json!("no use"), 0));
 }
 
+type Make<'m> = &'m dyn Fn() -> String;
+
 #[test]
 fn an_answer_that_broke_off_is_never_a_success() {
     let text = begin(r#"{"type":"text","text":""}"#);
@@ -96,7 +98,6 @@ fn an_answer_that_broke_off_is_never_a_success() {
     };
     let nothing = || "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n".to_owned();
     let garbage = || "not HTTP at all\r\n\r\n".to_owned();
-    type Make<'m> = &'m dyn Fn() -> String;
     let rows: [(&str, Make<'_>, usize); 7] = [
         ("before a block was whole", &early, 4),
         ("after a block was whole", &late, 1),

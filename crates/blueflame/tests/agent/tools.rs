@@ -158,8 +158,8 @@ fn a_command_that_takes_too_long_is_killed_with_its_children() {
 replies:
   - when: {turn: 0}
     call:
-      - {tool: Bash, input: {command: "trap '' TERM; (trap '' TERM; echo $BASHPID > pid; while :; do sleep 1; done) & wait", timeout: 1000}}
-  - when: {contains: "the command was stopped: it took longer than 1000 ms"}
+      - {tool: Bash, input: {command: "trap '' TERM; (trap '' TERM; echo $BASHPID > pid; while :; do sleep 1; done) & wait", timeout: 3000}}
+  - when: {contains: "the command was stopped: it took longer than 3000 ms"}
     say: too slow
 "#,
     );

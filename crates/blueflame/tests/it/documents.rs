@@ -75,6 +75,29 @@ fn every_part_of_a_prompt_is_documented_with_its_limit() {
     }
 }
 
+/// What the embedded agent takes is in its documentation: each option, each
+/// tool with each of its inputs.
+#[test]
+fn the_embedded_agent_is_documented() {
+    use clap::CommandFactory;
+    let text = document("docs/embedded-agent.md");
+    let mut cli = blueflame::cli::Cli::command();
+    cli.build();
+    let agent = cli.find_subcommand("__agent").unwrap();
+    let options = agent.get_arguments().filter(|option| !option.is_hide_set());
+    let options = options.filter(|option| !option.is_global_set());
+    for option in options.filter_map(|option| option.get_long()).filter(|name| *name != "help") {
+        assert!(text.contains(&format!("--{option}")), "docs/embedded-agent.md lacks --{option}");
+    }
+    for definition in blueflame::agent::tool_definitions() {
+        let name = definition["name"].as_str().unwrap();
+        let row = text.lines().find(|line| line.starts_with(&format!("| {name} |"))).unwrap();
+        for input in definition["input_schema"]["properties"].as_object().unwrap().keys() {
+            assert!(row.contains(&format!("`{input}`")), "the row of {name} lacks `{input}`");
+        }
+    }
+}
+
 /// Files that earlier programs accepted are accepted for ever, with the same
 /// meaning; these samples are never changed.
 #[test]

@@ -85,15 +85,12 @@ impl Partial {
             }
             "content_block_delta" => {
                 let at = index(&event);
-                match self.open.get_mut(&at) {
-                    Some(open) => open.extend(&event["delta"]),
-                    None => {
-                        let why = format!(
-                            "the model's stream goes on with block {at}, which it never began"
-                        );
-                        return Err(self.broken(why));
-                    }
-                }
+                let Some(open) = self.open.get_mut(&at) else {
+                    let why =
+                        format!("the model's stream goes on with block {at}, which it never began");
+                    return Err(self.broken(why));
+                };
+                open.extend(&event["delta"]);
             }
             "content_block_stop" => {
                 if let Some(open) = self.open.remove(&index(&event)) {
@@ -126,7 +123,8 @@ impl Partial {
     pub(in crate::agent) fn feed_whole(&mut self, body: &[u8]) -> Result<(), Failure> {
         let mut message: Value = serde_json::from_slice(body)
             .map_err(|error| self.broken(format!("the model's answer cannot be read: {error}")))?;
-        let Some(blocks) = message["content"].as_array_mut().map(std::mem::take) else {
+        let content = message.get_mut("content").and_then(Value::as_array_mut);
+        let Some(blocks) = content.map(std::mem::take) else {
             return Err(self.broken("the model's answer has no content".to_owned()));
         };
         self.start(&message);
@@ -171,8 +169,8 @@ impl Partial {
     }
 
     fn start(&mut self, message: &Value) {
-        self.id = message["id"].as_str().unwrap_or("msg_unnamed").to_owned();
-        self.model = message["model"].as_str().unwrap_or_default().to_owned();
+        message["id"].as_str().unwrap_or("msg_unnamed").clone_into(&mut self.id);
+        message["model"].as_str().unwrap_or_default().clone_into(&mut self.model);
         self.usage = self.usage.at_least(usage(&message["usage"]));
     }
 
@@ -219,7 +217,11 @@ impl Open {
         let Some(piece) = piece.as_str() else { return };
         match self.block.get_mut(key) {
             Some(Value::String(text)) => text.push_str(piece),
-            _ => self.block[key] = json!(piece),
+            _ => {
+                if let Some(block) = self.block.as_object_mut() {
+                    block.insert(key.to_owned(), json!(piece));
+                }
+            }
         }
     }
 }
@@ -240,6 +242,8 @@ fn usage(usage: &Value) -> Usage {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn fed(events: &[Value]) -> Result<Answer, Failure> {
@@ -379,6 +383,47 @@ mod tests {
             br#"{"type":"something_new"}"#,
         ] {
             assert!(partial.feed(event).is_ok(), "{}", String::from_utf8_lossy(event));
+        }
+    }
+
+    fn any_json() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            Just(json!(null)),
+            Just(json!(true)),
+            any::<u8>().prop_map(|n| json!(n)),
+            Just(json!("text")),
+            Just(json!("tool_use")),
+            Just(json!("text_delta")),
+        ];
+        leaf.prop_recursive(3, 24, 4, |inner| {
+            let key = prop_oneof![Just("type"), Just("text"), Just("input"), Just("content")];
+            prop_oneof![
+                proptest::collection::vec(inner.clone(), 0..3).prop_map(Value::from),
+                proptest::collection::vec((key, inner), 0..3).prop_map(|entries| {
+                    Value::Object(entries.into_iter().map(|(k, v)| (k.to_owned(), v)).collect())
+                }),
+            ]
+        })
+    }
+
+    proptest! {
+        /// Whatever a server sends, there is an answer or a failure.
+        #[test]
+        fn no_stream_makes_it_fall_over(
+            events in proptest::collection::vec((0..7_usize, any_json(), 0..3_u64), 0..12),
+            whole in any_json(),
+        ) {
+            let kinds = ["message_start", "content_block_start", "content_block_delta",
+                "content_block_stop", "message_delta", "message_stop", "error"];
+            let mut partial = Partial::default();
+            for (kind, value, index) in events {
+                let event = json!({"type": kinds[kind], "index": index, "message": value,
+                    "content_block": value, "delta": value, "usage": value, "error": value});
+                let _ = partial.feed(event.to_string().as_bytes());
+                let _ = partial.feed(value.to_string().as_bytes());
+            }
+            let _ = partial.finish().map(|answer| answer.blocks.iter().map(Block::to_value).count());
+            let _ = Partial::default().feed_whole(whole.to_string().as_bytes());
         }
     }
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use blueflame_gateway::sse;
 use bytes::Bytes;
-use http_body_util::{BodyExt, Full, Limited};
+use http_body_util::{BodyExt, Collected, Full, Limited};
 use hyper::body::Incoming;
 use hyper::client::conn::http1;
 use hyper::header::{self, HeaderMap, HeaderValue};
@@ -248,7 +248,7 @@ impl Client {
         let (head, body) = response.into_parts();
         let body = Limited::new(body, LARGEST_ERROR).collect();
         let body = tokio::time::timeout(self.patience.stall, body).await;
-        let body = body.ok().and_then(Result::ok).map(|body| body.to_bytes()).unwrap_or_default();
+        let body = body.ok().and_then(Result::ok).map(Collected::to_bytes).unwrap_or_default();
         Failure {
             retry_after: retry_after(&head.headers),
             for_good: head.headers.get("x-should-retry").is_some_and(|value| value == "false"),

@@ -1,5 +1,6 @@
 //! Glob: the files whose names fit a pattern.
 
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use globset::{GlobBuilder, GlobMatcher};
@@ -45,7 +46,7 @@ pub(super) fn run(input: &Input, cwd: &Path) -> Told {
     }
     let mut text = names.join("\n");
     if more > 0 {
-        text.push_str(&format!("\n({more} more files fit; use a narrower pattern)"));
+        let _ = write!(text, "\n({more} more files fit; use a narrower pattern)");
     }
     text.push_str(walk::note(walked));
     Ok(text)

@@ -115,11 +115,13 @@ impl Found {
 }
 
 fn search(bytes: &[u8], regex: &Regex, name: &str, input: &Input, found: &mut Found) {
-    let lines =
-        bytes.split(|&byte| byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line));
+    if bytes.is_empty() {
+        return;
+    }
     // After the last line break there is no line.
-    let end = usize::from(bytes.ends_with(b"\n"));
-    let lines = lines.take(bytes.iter().filter(|&&byte| byte == b'\n').count() + 1 - end);
+    let text = bytes.strip_suffix(b"\n").unwrap_or(bytes);
+    let lines = text.split(|&byte| byte == b'\n');
+    let lines = lines.map(|line| line.strip_suffix(b"\r").unwrap_or(line));
     let mut fitting = lines.enumerate().filter(|(_, line)| regex.is_match(line));
     match input.output_mode {
         Mode::FilesWithMatches => {
@@ -171,6 +173,7 @@ mod tests {
         fs::write(dir.path().join("a.rs"), "fn one() {}\r\nfn two() {}\n").unwrap();
         fs::write(dir.path().join("sub/b.txt"), "FN three\n").unwrap();
         fs::write(dir.path().join("bin"), "fn\0").unwrap();
+        fs::write(dir.path().join("empty"), "").unwrap();
         fs::write(dir.path().join("long"), "x".repeat(900)).unwrap();
         for (input, expected) in [
             (json!({"pattern": "fn"}), "a.rs"),

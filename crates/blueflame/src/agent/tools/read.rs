@@ -60,14 +60,11 @@ fn numbered(text: &str, path: &Path, offset: usize, limit: usize) -> Told {
             break;
         }
         let _ = write!(shown, "{next}\t");
-        match line.char_indices().nth(LONGEST_LINE) {
-            Some((end, _)) => {
-                let _ = writeln!(shown, "{}… ({} bytes more)", &line[..end], line.len() - end);
-            }
-            None => {
-                shown.push_str(line);
-                shown.push('\n');
-            }
+        if let Some((end, _)) = line.char_indices().nth(LONGEST_LINE) {
+            let _ = writeln!(shown, "{}… ({} bytes more)", &line[..end], line.len() - end);
+        } else {
+            shown.push_str(line);
+            shown.push('\n');
         }
         next += 1;
     }
