@@ -141,10 +141,14 @@ fn a_call_in_an_answer_that_broke_off_is_not_made() {
 #[test]
 fn a_scripted_cut_is_an_error_behind_the_gateway_too() {
     for (events, tries) in [(1, 4), (4, 4), (5, 1)] {
-        let stage = Stage::new(&format!("replies: [{{say: hello, cut_after: {events}}}]"));
+        let stage = Stage::new(&format!(
+            "replies: [{{say: hello, cut_after: {events}, usage: {{input: 7, output: 9}}}}]"
+        ));
         let (result, retries) = failed(stage.agent(&[]));
         assert_eq!(result["is_error"], true, "{result}");
         assert_eq!(retries.len(), tries, "after {events} events: {result}");
+        // Each try is paid for, as far as the provider has said.
+        assert_eq!(result["modelUsage"]["m1"]["inputTokens"], 7 * (tries + 1));
     }
 }
 
