@@ -213,6 +213,31 @@ fn redirections_follow_the_scope_and_scratch_is_outside_of_it() {
 }
 
 #[test]
+fn listed_commands_that_change_files_follow_the_scope() {
+    let yaml = "permissions: {bash_rules: {allowed_commands: [rm, mv, cp, mkdir, git rm, chmod], \
+                blocked_patterns: []}}";
+    let policy = Policy::new(locked(rules(yaml, Role::Worker), &["src/auth"])).unwrap();
+    for (command, expected) in [
+        ("rm src/auth/a.go", "commands.allowed"),
+        ("rm -rf src/a.go", "paths.scope"),
+        ("rm -rf /", "paths.outside"),
+        ("rm src/auth/*", "commands.argument"),
+        ("mv src/auth/a.go docs/a.go", "paths.scope"),
+        ("mv -t docs src/auth/a.go", "commands.flag"),
+        ("cp docs/a.md src/auth/a.md", "commands.allowed"),
+        ("cp /etc/passwd src/auth/a.md", "paths.outside"),
+        ("cp src/auth/a.go docs/a.go", "paths.scope"),
+        ("mkdir -p src/auth/new", "commands.allowed"),
+        ("git rm src/a.go", "paths.scope"),
+        ("git rm -q src/auth/a.go", "commands.allowed"),
+        ("ln -s /etc src/auth/x", "commands.not-allowed"),
+    ] {
+        let verdict = bash(&policy, command);
+        assert_eq!(verdict.rule, expected, "{command}: {verdict:?}");
+    }
+}
+
+#[test]
 fn a_line_that_is_too_long_is_not_looked_at() {
     let verdict = bash(&worker(), &format!("echo {}", "a".repeat(64 * 1024)));
     assert_eq!(verdict.rule, "commands.too-long");

@@ -4,7 +4,7 @@ use super::super::verdict::{Rule, deny};
 use super::argument::Argument;
 use super::filters::is_option;
 use super::simple::Call;
-use super::{Walk, Walked, commit};
+use super::{Walk, Walked, commit, programs};
 
 /// Options that run programs, or read and write beside the repository.
 const REFUSED: &[&str] = &[
@@ -118,6 +118,9 @@ pub(super) fn judge(walk: &Walk<'_>, call: &Call<'_>) -> Walked<()> {
     }
     if sub == "commit" {
         return commit::judge(walk, call, arguments);
+    }
+    if let "rm" | "mv" | "restore" = sub {
+        programs::changing(walk, call, arguments)?;
     }
     let mut paths_only = false;
     let mut words = arguments.iter();

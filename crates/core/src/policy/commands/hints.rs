@@ -23,6 +23,7 @@ pub(super) fn never(program: &str) -> Option<&'static str> {
         "xargs" | "parallel" | "watch" | "script" | "expect" | "nice" | "ionice" | "stdbuf" => {
             "runs other commands. Use `for f in a b; do ...; done`"
         }
+        "ln" | "mount" => "makes one file look like another. Use Read and Write",
         "pushd" | "popd" => "is not followed. Use `cd`",
         _ => return None,
     })
@@ -39,7 +40,7 @@ pub(super) fn instead(words: &[Argument]) -> Option<&'static str> {
         }
         ("less" | "more" | "bat" | "stat" | "file", _) => "Use the Read tool",
         ("mkdir" | "touch", _) => "Use Write: it makes the directories of a new file",
-        ("cp" | "mv" | "ln" | "install" | "dd", _) => "Use Read and Write",
+        ("cp" | "mv" | "install" | "dd", _) => "Use Read and Write",
         ("rm" | "rmdir" | "unlink" | "shred", _) => {
             "Files cannot be deleted here; say in your answer which should be"
         }

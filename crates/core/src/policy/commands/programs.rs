@@ -17,6 +17,14 @@ pub(super) fn judge(walk: &Walk<'_>, call: &Call<'_>) -> Walked<()> {
         "make" | "gmake" => make(walk, call),
         "npm" | "pnpm" | "yarn" => npm(walk, call),
         "cargo" => cargo(walk, call),
+        "rm" | "rmdir" | "mv" | "touch" | "mkdir" | "chmod" | "truncate" => {
+            changing(walk, call, call.arguments)
+        }
+        "cp" | "install" => {
+            call.arguments.iter().try_for_each(|word| walk.plain(word, call))?;
+            let last = call.arguments.len().saturating_sub(1);
+            changing(walk, call, &call.arguments[last..])
+        }
         _ => call.arguments.iter().try_for_each(|word| walk.plain(word, call)),
     }
 }
@@ -46,6 +54,27 @@ fn refuse(call: &Call<'_>, option: &str) -> Walked<()> {
         Rule::CommandFlag,
         format!("`{program} {option}` could run or load something else. Leave it out."),
     )
+}
+
+/// Programs that change the files they are given.
+pub(super) fn changing(walk: &Walk<'_>, call: &Call<'_>, files: &[Argument]) -> Walked<()> {
+    let elsewhere = |word: &&Argument| {
+        word.text.starts_with("-t") || word.text.starts_with("--t") || word.text.contains("--ref")
+    };
+    if let Some(word) = call.arguments.iter().find(elsewhere) {
+        return refuse(call, &word.text);
+    }
+    for word in files.iter().filter(|word| !word.text.starts_with('-')) {
+        let path = word.literal()?;
+        for cwd in call.from {
+            walk.look()?;
+            let place = walk.policy.place(path, cwd, walk.ground)?;
+            if let super::Zone::Inside(inside) = place.zone {
+                walk.policy.judge_change(&inside)?;
+            }
+        }
+    }
+    Ok(())
 }
 
 fn go(walk: &Walk<'_>, call: &Call<'_>) -> Walked<()> {
