@@ -80,8 +80,10 @@ impl Attempt {
         let camera = match &spec.snapshots {
             None => None,
             Some(snapshots) => {
-                let (workspace, author) = (spec.workspace.clone(), spec.author.clone());
-                match Camera::new(directory.snapshots(), workspace, author, snapshots).await {
+                let (workspace, author, start) =
+                    (spec.workspace.clone(), spec.author.clone(), spec.start.clone());
+                match Camera::new(directory.snapshots(), workspace, author, start, snapshots).await
+                {
                     Ok(camera) => Some(camera),
                     Err(error) => {
                         warnings.push(format!("no snapshots are taken: {error}"));

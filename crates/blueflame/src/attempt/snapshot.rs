@@ -51,9 +51,10 @@ impl Camera {
         git_dir: PathBuf,
         workspace: PathBuf,
         author: Author,
+        start: Oid,
         spec: &Snapshots,
     ) -> Result<Camera, SnapshotError> {
-        let camera = Camera { git_dir, workspace, author, start: spec.start.clone(), last: None };
+        let camera = Camera { git_dir, workspace, author, start, last: None };
         let prepared = |source| SnapshotError::Prepare { path: camera.git_dir.clone(), source };
         fs::create_dir_all(&camera.git_dir).map_err(prepared)?;
         camera.git(&["init", "--quiet", "--bare"]).await?;

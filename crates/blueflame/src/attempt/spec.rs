@@ -32,6 +32,8 @@ pub struct Spec {
     pub program: PathBuf,
     /// Where it works; absolute.
     pub workspace: PathBuf,
+    /// The commit that it finds there.
+    pub start: Oid,
     /// `PATH` for the agent and all that it starts.
     pub path: String,
     pub author: Author,
@@ -87,9 +89,7 @@ pub struct Model {
 #[serde(deny_unknown_fields)]
 pub struct Snapshots {
     pub every: Duration,
-    /// What the work started from.
-    pub start: Oid,
-    /// The object store that has it.
+    /// The object store that has what the work started from.
     pub objects: PathBuf,
     /// Build output and the like, relative to the workspace.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -70,6 +70,7 @@ impl Stage {
             executor: ExecutorName::new(executor).unwrap(),
             program: program.to_owned(),
             workspace: workspace.clone(),
+            start: Oid::new(start.trim()).unwrap(),
             path: std::env::var("PATH").unwrap(),
             author: Author { name: "Ada".into(), email: "ada@example.com".into() },
             order: Order {
@@ -104,7 +105,6 @@ impl Stage {
             },
             snapshots: Some(Snapshots {
                 every: Duration::from_secs(60),
-                start: Oid::new(start.trim()).unwrap(),
                 objects: workspace.join(".git/objects"),
                 exclude: Vec::new(),
             }),
