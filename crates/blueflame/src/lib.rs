@@ -11,6 +11,7 @@ pub mod commands;
 pub mod config_file;
 pub mod diagnostics;
 mod excerpt;
+pub mod exclude;
 pub mod executor;
 pub mod failure;
 pub mod file_system;
