@@ -27,3 +27,4 @@ pub mod repo_lock;
 pub mod report;
 pub mod stdout;
 pub mod store;
+pub mod workspace;
