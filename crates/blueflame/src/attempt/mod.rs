@@ -18,5 +18,5 @@ pub mod messages;
 mod pipes;
 pub mod run;
 pub mod sealed;
-mod snapshot;
+pub(crate) mod snapshot;
 pub mod spec;

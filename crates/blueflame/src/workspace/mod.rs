@@ -217,7 +217,9 @@ impl Workspace {
 
 /// Refuses repositories in which a workspace would not be what it seems.
 fn check_supported(common: &Path) -> Result<(), WorkspaceError> {
-    let call = Call::plain(common).words(&["config", "--local", "--includes", "-z", "--list"]);
+    // Read as a file: git would stumble over what is looked for here.
+    let call = Call::plain_without_git_dir(Path::new("/")).words(&["config", "--file"]);
+    let call = call.word(common.join("config")).words(&["--includes", "-z", "--list"]);
     for setting in call.bytes()?.split(|byte| *byte == 0) {
         let setting = String::from_utf8_lossy(setting);
         let (key, value) = setting.split_once('\n').unwrap_or((&setting, "true"));

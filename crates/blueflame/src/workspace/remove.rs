@@ -3,7 +3,7 @@
 use std::fs;
 use std::io;
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use blueflame_core::ids::SessionId;
 
@@ -64,8 +64,11 @@ impl Workspaces {
     }
 
     fn remove_directory(&self, path: &Path) -> Result<(), WorkspaceError> {
-        // Only ever something below our own place.
-        if !path.starts_with(&self.root) || path == self.root {
+        // Only ever `<session>/<name>` in our own place.
+        let parts = path.strip_prefix(&self.root).map(|rest| {
+            rest.components().map(|part| matches!(part, Component::Normal(_))).collect::<Vec<_>>()
+        });
+        if parts.as_deref() != Ok(&[true, true]) {
             let source = io::Error::other("it is no workspace");
             return Err(failed("remove", path)(source));
         }
