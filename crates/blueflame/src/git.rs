@@ -4,11 +4,15 @@
 //! and ignores the variables by which a surrounding git would redirect it. An
 //! answer is a typed value or a typed error, never a string to be searched.
 
+mod call;
+
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
+
+pub use call::{Answer, Call};
 
 #[derive(Debug, thiserror::Error)]
 pub enum GitError {
@@ -20,6 +24,12 @@ pub enum GitError {
     NotARepository { dir: PathBuf },
     #[error("`git {command}` failed with {status}: {message}")]
     Failed { command: String, status: String, message: String },
+    #[error("cannot keep what git prints: {0}")]
+    Memory(io::Error),
+    #[error("`git {command}` took longer than {seconds} s and was ended")]
+    TooSlow { command: String, seconds: u64 },
+    #[error("`git {command}` answered what we do not understand: `{answer}`")]
+    Strange { command: String, answer: String },
 }
 
 /// git, run in one directory.
@@ -88,30 +98,11 @@ impl Git {
     }
 
     fn bytes(&self, arguments: &[&str]) -> Result<Vec<u8>, GitError> {
-        let output = self.run(arguments)?;
-        if output.status.success() {
-            return Ok(output.stdout);
-        }
-        let message = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-        if message.contains("not a git repository") {
-            return Err(GitError::NotARepository { dir: self.dir.clone() });
-        }
-        Err(GitError::Failed {
-            command: arguments.join(" "),
-            status: output.status.to_string(),
-            message,
-        })
+        self.run(arguments)?.success()
     }
 
-    fn run(&self, arguments: &[&str]) -> Result<Output, GitError> {
-        command(&self.dir, arguments).output().map_err(|source| {
-            if source.kind() == io::ErrorKind::NotFound && self.dir.is_dir() {
-                GitError::NotInstalled
-            } else {
-                let command = arguments.join(" ");
-                GitError::NotStarted { command, dir: self.dir.clone(), source }
-            }
-        })
+    fn run(&self, arguments: &[&str]) -> Result<Answer, GitError> {
+        Call::in_dir(&self.dir).words(arguments).run()
     }
 }
 

@@ -14,6 +14,7 @@ use blueflame_core::state::State;
 use blueflame_core::yaml;
 
 use crate::atomic_file::{self, AtomicError, Durability};
+use crate::exclude::{self, ExcludeError};
 use crate::failure::{Failure, Kind};
 
 /// The directory of the views in the work tree.
@@ -26,6 +27,8 @@ const HEADER: &str = "# Made by Blue Flame from its journal; edits count only at
 pub enum ProjectionError {
     #[error(transparent)]
     Replace(#[from] AtomicError),
+    #[error(transparent)]
+    Exclude(#[from] ExcludeError),
     #[error("cannot {step} `{}`: {source}", path.display())]
     Io { step: &'static str, path: PathBuf, source: io::Error },
     /// A file that we did not write stands where the task file should go.
@@ -41,6 +44,7 @@ impl From<ProjectionError> for Failure {
             ProjectionError::NotOurs { .. } => Failure::new(Kind::Usage, &error)
                 .hint("give `project.tasks_file` a name of its own, or move the file away"),
             ProjectionError::Replace(_)
+            | ProjectionError::Exclude(_)
             | ProjectionError::Io { .. }
             | ProjectionError::Encode(_) => Failure::new(Kind::Internal, &error),
         }
@@ -52,7 +56,7 @@ impl From<ProjectionError> for Failure {
 pub struct Projections {
     directory: PathBuf,
     tasks: PathBuf,
-    exclude: PathBuf,
+    git_dir: PathBuf,
     /// What git is told to ignore.
     ignored: Vec<String>,
 }
@@ -68,7 +72,7 @@ impl Projections {
         Projections {
             directory: work_tree.join(DIRECTORY),
             tasks: work_tree.join(tasks_file),
-            exclude: git_dir.join("info/exclude"),
+            git_dir: git_dir.to_owned(),
             ignored,
         }
     }
@@ -76,7 +80,7 @@ impl Projections {
     /// Writes all of them and lists where they are.
     pub fn write(&self, state: &State) -> Result<Vec<PathBuf>, ProjectionError> {
         self.check_tasks_file()?;
-        self.ignore()?;
+        exclude::add(&self.git_dir, self.ignored.iter().map(String::as_str))?;
         let tasks = yaml::to_string(&projection::tasks_file(state)).map_err(encode)?;
         let views = [
             (self.tasks.clone(), format!("{HEADER}{tasks}")),
@@ -107,32 +111,6 @@ impl Projections {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             Err(error) => Err(failed("read", &self.tasks)(error)),
         }
-    }
-
-    /// Has git ignore them, once.
-    fn ignore(&self) -> Result<(), ProjectionError> {
-        let mut text = match fs::read_to_string(&self.exclude) {
-            Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
-            Err(error) => return Err(failed("read", &self.exclude)(error)),
-        };
-        let known = |pattern: &str| text.lines().any(|line| line == pattern);
-        let missing: Vec<&String> = self.ignored.iter().filter(|one| !known(one)).collect();
-        if missing.is_empty() {
-            return Ok(());
-        }
-        if !text.is_empty() && !text.ends_with('\n') {
-            text.push('\n');
-        }
-        for pattern in missing {
-            text.push_str(pattern);
-            text.push('\n');
-        }
-        if let Some(parent) = self.exclude.parent() {
-            fs::create_dir_all(parent).map_err(failed("make", parent))?;
-        }
-        atomic_file::replace(&self.exclude, text.as_bytes(), Durability::Process)?;
-        Ok(())
     }
 }
 

@@ -198,6 +198,33 @@ impl Outcome {
     }
 }
 
+/// What a worker that stopped by itself left in its workspace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LeftBehind {
+    /// The last commit of its branch.
+    pub head: Oid,
+    /// How many commits are new.
+    pub commits: usize,
+    /// Whether the new commits together change anything.
+    pub tree_changed: bool,
+    /// Whether there are changes that are in no commit.
+    pub uncommitted: bool,
+}
+
+impl LeftBehind {
+    /// What the run came to. Commits that change something are a result, also
+    /// if files were left lying around them.
+    pub fn outcome(self) -> Outcome {
+        if self.commits > 0 && self.tree_changed {
+            Outcome::Finished { product: Product::Commit(self.head) }
+        } else if self.uncommitted {
+            Outcome::Uncommitted
+        } else {
+            Outcome::NoOp
+        }
+    }
+}
+
 /// How often something may be repeated without fault of its own before the
 /// repetition counts as a failure: nothing goes round for ever.
 pub const FREE_RERUNS: u32 = 5;
@@ -259,6 +286,23 @@ mod tests {
         assert_eq!(tally.retries, 1);
         assert_eq!(tally.count(Counts::Free, 1), Next::GiveUp);
         assert_eq!(tally.count(Counts::Never, 1), Next::Retry);
+    }
+
+    #[test]
+    fn what_a_worker_left_behind_decides_what_its_run_came_to() {
+        let head = Oid::new("1".repeat(40)).unwrap();
+        let finished = Outcome::Finished { product: Product::Commit(head.clone()) };
+        for (commits, tree_changed, uncommitted, outcome) in [
+            (0, false, false, Outcome::NoOp),
+            (0, false, true, Outcome::Uncommitted),
+            (2, false, false, Outcome::NoOp),
+            (2, false, true, Outcome::Uncommitted),
+            (1, true, false, finished.clone()),
+            (1, true, true, finished),
+        ] {
+            let left = LeftBehind { head: head.clone(), commits, tree_changed, uncommitted };
+            assert_eq!(left.clone().outcome(), outcome, "{left:?}");
+        }
     }
 
     /// One row for each outcome of the taxonomy: what it costs, where the

@@ -21,5 +21,5 @@ mod pipes;
 mod prepare;
 pub mod run;
 pub mod sealed;
-mod snapshot;
+pub(crate) mod snapshot;
 pub mod spec;

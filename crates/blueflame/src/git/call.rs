@@ -1,0 +1,301 @@
+//! One call of git: put together step by step, run to its end or its deadline.
+//!
+//! What git prints goes into memory and not through pipes, so nothing that git
+//! leaves running can hold up the answer.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::{self, Read as _, Seek as _, Write as _};
+use std::os::fd::AsFd as _;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus};
+use std::time::{Duration, Instant};
+
+use blueflame_core::ids::Oid;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{MemfdFlags, memfd_create};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
+
+use super::GitError;
+
+const DEADLINE: Duration = Duration::from_secs(60);
+
+/// Settings that keep git from running or starting anything by itself.
+const QUIET: [&str; 8] = [
+    "core.hooksPath=/dev/null",
+    "core.fsmonitor=false",
+    "core.excludesFile=/dev/null",
+    "core.attributesFile=/dev/null",
+    "gc.auto=0",
+    "maintenance.auto=false",
+    "i18n.commitEncoding=UTF-8",
+    "protocol.version=2",
+];
+
+/// A call that has not been made yet.
+#[derive(Clone, Debug)]
+pub struct Call {
+    dir: PathBuf,
+    variables: Vec<(&'static str, OsString)>,
+    settings: Vec<OsString>,
+    words: Vec<OsString>,
+    input: Vec<u8>,
+    plain: bool,
+    deadline: Duration,
+}
+
+/// What came of a call.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    pub status: ExitStatus,
+    pub stdout: Vec<u8>,
+    pub stderr: Vec<u8>,
+    dir: PathBuf,
+    command: String,
+}
+
+impl Call {
+    /// Git with the person's own configuration.
+    pub fn in_dir(dir: impl Into<PathBuf>) -> Self {
+        Call {
+            dir: dir.into(),
+            variables: Vec::new(),
+            settings: Vec::new(),
+            words: Vec::new(),
+            input: Vec::new(),
+            plain: false,
+            deadline: DEADLINE,
+        }
+    }
+
+    /// Git that behaves the same for everyone: no configuration but that of the
+    /// git directory, nothing from the environment, no hooks, no maintenance.
+    pub fn plain(git_dir: &Path) -> Self {
+        let mut call = Call::in_dir(git_dir).variable("GIT_DIR", git_dir);
+        call.plain = true;
+        call
+    }
+
+    /// The same, for a git directory that is yet to be made.
+    pub fn plain_without_git_dir(dir: &Path) -> Self {
+        let mut call = Call::in_dir(dir);
+        call.plain = true;
+        call
+    }
+
+    #[must_use]
+    pub fn variable(mut self, name: &'static str, value: impl AsRef<OsStr>) -> Self {
+        self.variables.push((name, value.as_ref().to_owned()));
+        self
+    }
+
+    /// Works on the files in a directory.
+    #[must_use]
+    pub fn work_tree(mut self, path: &Path) -> Self {
+        path.clone_into(&mut self.dir);
+        self.variable("GIT_WORK_TREE", path)
+    }
+
+    #[must_use]
+    pub fn setting(mut self, setting: impl AsRef<OsStr>) -> Self {
+        self.settings.push(setting.as_ref().to_owned());
+        self
+    }
+
+    #[must_use]
+    pub fn word(mut self, word: impl AsRef<OsStr>) -> Self {
+        self.words.push(word.as_ref().to_owned());
+        self
+    }
+
+    #[must_use]
+    pub fn words(mut self, words: &[&str]) -> Self {
+        self.words.extend(words.iter().map(OsString::from));
+        self
+    }
+
+    /// What git reads from its standard input.
+    #[must_use]
+    pub fn input(mut self, bytes: impl Into<Vec<u8>>) -> Self {
+        self.input = bytes.into();
+        self
+    }
+
+    #[must_use]
+    pub fn deadline(mut self, deadline: Duration) -> Self {
+        self.deadline = deadline;
+        self
+    }
+
+    /// Runs it; how it ended is part of the answer.
+    pub fn run(self) -> Result<Answer, GitError> {
+        let shown: Vec<_> = self.words.iter().map(|word| word.to_string_lossy()).collect();
+        let command = shown.join(" ");
+        let not_started = |source: io::Error| {
+            if source.kind() == io::ErrorKind::NotFound && self.dir.is_dir() {
+                GitError::NotInstalled
+            } else {
+                GitError::NotStarted { command: command.clone(), dir: self.dir.clone(), source }
+            }
+        };
+        let (mut stdout, mut stderr) = (memory()?, memory()?);
+        let mut git = self.command();
+        if !self.input.is_empty() {
+            let mut stdin = memory()?;
+            stdin.write_all(&self.input).and_then(|()| stdin.rewind()).map_err(GitError::Memory)?;
+            git.stdin(stdin);
+        }
+        git.stdout(stdout.try_clone().map_err(GitError::Memory)?)
+            .stderr(stderr.try_clone().map_err(GitError::Memory)?)
+            .process_group(0);
+        let mut child = git.spawn().map_err(not_started)?;
+        let ended = wait(&mut child, self.deadline).map_err(not_started)?;
+        let Some(status) = ended else {
+            return Err(GitError::TooSlow { command, seconds: self.deadline.as_secs() });
+        };
+        let read = |file: &mut File| {
+            let mut bytes = Vec::new();
+            file.rewind().and_then(|()| file.read_to_end(&mut bytes)).map_err(GitError::Memory)?;
+            Ok(bytes)
+        };
+        let (stdout, stderr) = (read(&mut stdout)?, read(&mut stderr)?);
+        Ok(Answer { status, stdout, stderr, dir: self.dir, command })
+    }
+
+    /// Runs it, and wants it to succeed.
+    pub fn done(self) -> Result<(), GitError> {
+        self.run()?.success().map(drop)
+    }
+
+    /// What it prints when it succeeds.
+    pub fn bytes(self) -> Result<Vec<u8>, GitError> {
+        self.run()?.success()
+    }
+
+    /// The text that it prints when it succeeds, without the end of the line.
+    pub fn line(self) -> Result<String, GitError> {
+        Ok(String::from_utf8_lossy(&self.bytes()?).trim_end_matches('\n').to_owned())
+    }
+
+    /// The one object name that it prints when it succeeds.
+    pub fn oid(self) -> Result<Oid, GitError> {
+        self.run()?.oid()
+    }
+
+    fn command(&self) -> Command {
+        let words = self.settings.iter().flat_map(|setting| [OsStr::new("-c"), setting]);
+        let quiet = QUIET.iter().flat_map(|setting| ["-c", setting]).map(OsStr::new);
+        let quiet = quiet.filter(|_| self.plain);
+        let words: Vec<&OsStr> =
+            quiet.chain(words).chain(self.words.iter().map(OsString::as_os_str)).collect();
+        let mut command = super::command(&self.dir, &words);
+        if self.plain {
+            let inherited = std::env::vars_os().map(|(name, _)| name);
+            for name in inherited.filter(|name| name.as_encoded_bytes().starts_with(b"GIT_")) {
+                if name != "GIT_EXEC_PATH" {
+                    command.env_remove(name);
+                }
+            }
+            command
+                .env("GIT_CONFIG_NOSYSTEM", "1")
+                .env("GIT_CONFIG_GLOBAL", "/dev/null")
+                .env("GIT_ATTR_NOSYSTEM", "1")
+                .env("GIT_OPTIONAL_LOCKS", "0")
+                .env("GIT_TERMINAL_PROMPT", "0")
+                .env("GIT_NO_REPLACE_OBJECTS", "1")
+                .env("GIT_NO_LAZY_FETCH", "1")
+                .env("GIT_ALLOW_PROTOCOL", "file")
+                .env("GIT_DEFAULT_REF_FORMAT", "files");
+        }
+        command.envs(self.variables.iter().map(|(name, value)| (name, value)));
+        command
+    }
+}
+
+impl Answer {
+    /// What it printed, if it succeeded.
+    pub fn success(self) -> Result<Vec<u8>, GitError> {
+        if self.status.success() { Ok(self.stdout) } else { Err(self.failure()) }
+    }
+
+    /// The one object name that it printed, if it succeeded.
+    pub fn oid(self) -> Result<Oid, GitError> {
+        let command = self.command.clone();
+        let answer = String::from_utf8_lossy(&self.success()?).trim_end().to_owned();
+        Oid::new(answer.as_str()).map_err(|_| GitError::Strange { command, answer })
+    }
+
+    /// What it printed makes no sense.
+    pub fn strange(&self, part: &[u8]) -> GitError {
+        let answer = String::from_utf8_lossy(part).into_owned();
+        GitError::Strange { command: self.command.clone(), answer }
+    }
+
+    /// That it did not succeed.
+    pub fn failure(self) -> GitError {
+        let message = String::from_utf8_lossy(&self.stderr).trim().to_owned();
+        if message.contains("not a git repository") {
+            return GitError::NotARepository { dir: self.dir };
+        }
+        let status = self.status.to_string();
+        GitError::Failed { command: self.command, status, message }
+    }
+}
+
+fn memory() -> Result<File, GitError> {
+    let fd = memfd_create(c"git", MemfdFlags::CLOEXEC);
+    fd.map(File::from).map_err(|error| GitError::Memory(error.into()))
+}
+
+/// Waits for the end; `None` if it had to be ended.
+fn wait(child: &mut Child, deadline: Duration) -> io::Result<Option<ExitStatus>> {
+    let until = Instant::now() + deadline;
+    let pid = Pid::from_child(child);
+    let handle = pidfd_open(pid, PidfdFlags::empty())?;
+    loop {
+        let left = until.saturating_duration_since(Instant::now());
+        let timeout = Timespec::try_from(left).map_err(io::Error::other)?;
+        match poll(&mut [PollFd::from_borrowed_fd(handle.as_fd(), PollFlags::IN)], Some(&timeout)) {
+            Ok(0) => {
+                // All that it started is in its group.
+                let _ = kill_process_group(pid, Signal::KILL);
+                child.wait()?;
+                return Ok(None);
+            }
+            Ok(_) => return child.wait().map(Some),
+            Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_that_takes_too_long_is_ended() {
+        let dir = tempfile::tempdir().unwrap();
+        let call = Call::in_dir(dir.path())
+            .setting("alias.wait=!sleep 60")
+            .word("wait")
+            .deadline(Duration::from_millis(100));
+        let before = Instant::now();
+        assert!(matches!(call.run(), Err(GitError::TooSlow { .. })));
+        assert!(before.elapsed() < Duration::from_secs(20));
+    }
+
+    #[test]
+    fn it_is_given_what_it_reads() {
+        let dir = tempfile::tempdir().unwrap();
+        Call::plain_without_git_dir(dir.path())
+            .words(&["init", "-q", "--bare", "."])
+            .done()
+            .unwrap();
+        let call = Call::plain(dir.path()).words(&["hash-object", "--stdin"]).input("hello\n");
+        assert_eq!(call.oid().unwrap().as_str(), "ce013625030ba8dba906f756967f9e9ca394464a");
+        let call = Call::plain(dir.path()).words(&["rev-parse", "--git-dir"]);
+        assert!(matches!(call.oid(), Err(GitError::Strange { .. })));
+    }
+}

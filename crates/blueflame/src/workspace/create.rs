@@ -1,0 +1,115 @@
+//! Making a workspace.
+//!
+//! It is put together beside its place and then moved there in one step: a
+//! workspace that has its name is complete.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::time::Duration;
+
+use blueflame_core::ids::Oid;
+
+use super::error::{WorkspaceError, failed};
+use super::starting_point::{Merged, merge};
+use super::{Created, Order, Restore, Workspace, Workspaces, fittings, git_dir, remove, space};
+use crate::git::Call;
+
+/// A large tree on a busy disk takes its time.
+const CHECKOUT_DEADLINE: Duration = Duration::from_secs(300);
+
+impl Workspaces {
+    pub fn create(&self, order: &Order) -> Result<Created, WorkspaceError> {
+        let workspace = self.of(order);
+        if fs::symlink_metadata(&workspace.path).is_ok() {
+            return Err(WorkspaceError::Exists { path: workspace.path });
+        }
+        self.check_start(&order.start)?;
+        let survey = self.survey(&order.start)?;
+        let directory = self.root.join(self.session.as_str());
+        fs::create_dir_all(&directory).map_err(failed("make", &directory))?;
+        let need = survey.bytes + self.shared_bytes(&order.fittings);
+        space::check(&directory, need, self.spare_bytes)?;
+        // From here on no clean-up of the person's repository takes the start.
+        let base = self.base_ref(&order.name);
+        self.person().words(&["update-ref", &base, order.start.as_str()]).done()?;
+        let content = match &order.restore {
+            Some(restore) => self.bring_back(order, restore)?,
+            None => Merged { tree: order.start.clone(), conflicts: Vec::new() },
+        };
+        let staging = directory.join(format!(".{}.new", order.name));
+        remove::remove_tree(&staging).map_err(failed("remove", &staging))?;
+        let built = self.build(&staging, &workspace, order, &content.tree).and_then(|left_out| {
+            match fs::rename(&staging, &workspace.path) {
+                Ok(()) => Ok(left_out),
+                Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {
+                    Err(WorkspaceError::Exists { path: workspace.path.clone() })
+                }
+                Err(error) => Err(failed("make", &workspace.path)(error)),
+            }
+        });
+        match built {
+            Ok(left_out) => {
+                let Merged { conflicts, .. } = content;
+                Ok(Created { workspace, submodules: survey.submodules, left_out, conflicts })
+            }
+            Err(error) => {
+                // What is left of it does no harm: the next try removes it.
+                let _ = remove::remove_tree(&staging);
+                Err(error)
+            }
+        }
+    }
+
+    fn build(
+        &self,
+        staging: &Path,
+        workspace: &Workspace,
+        order: &Order,
+        content: &Oid,
+    ) -> Result<Vec<fittings::LeftOut>, WorkspaceError> {
+        fs::create_dir(staging).map_err(failed("make", staging))?;
+        Call::plain_without_git_dir(staging)
+            .words(&["init", "--quiet", "--template=", "-b", &workspace.branch])
+            .word(format!("--object-format={}", self.plain.format().name()))
+            .word(".")
+            .done()?;
+        let git_dir = staging.join(".git");
+        git_dir::write(&git_dir, workspace, &self.plain)?;
+        let git = || Call::plain(&git_dir).work_tree(staging).deadline(CHECKOUT_DEADLINE);
+        let branch = format!("refs/heads/{}", workspace.branch);
+        git().words(&["update-ref", &branch, order.start.as_str()]).done()?;
+        git().words(&["read-tree", "--reset", "-u", content.as_str()]).done()?;
+        if *content != order.start {
+            git().words(&["read-tree", "--reset", order.start.as_str()]).done()?;
+        }
+        self.furnish(staging, &order.fittings)
+    }
+
+    fn check_start(&self, start: &Oid) -> Result<(), WorkspaceError> {
+        let commit = format!("{start}^{{commit}}");
+        let found = self.plain.git().words(&["rev-parse", "--quiet", "--verify", &commit]).run()?;
+        if found.status.success() {
+            Ok(())
+        } else {
+            Err(WorkspaceError::NoSuchStart(start.clone()))
+        }
+    }
+
+    /// The files of unfinished work as they are to be on top of the start.
+    fn bring_back(&self, order: &Order, restore: &Restore) -> Result<Merged, WorkspaceError> {
+        let commit = &restore.commit;
+        let reference = self.restored_ref(&order.name);
+        self.fetch(&restore.git_dir, commit.as_str(), &reference, &order.start)?.success()?;
+        let name = |what: &str| {
+            let what = format!("{commit}{what}");
+            self.plain.git().words(&["rev-parse", "--verify", &what]).oid()
+        };
+        let began_from = name("^1")?;
+        if began_from == order.start {
+            return Ok(Merged { tree: name("^{tree}")?, conflicts: Vec::new() });
+        }
+        // The start has moved on: only what the work changed is brought along.
+        Ok(merge(&self.plain, Some(&began_from), &order.start, commit)?)
+    }
+}

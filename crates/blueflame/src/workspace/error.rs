@@ -1,0 +1,87 @@
+//! Why a workspace cannot be made, or its work cannot be taken over.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use blueflame_core::ids::Oid;
+
+use crate::atomic_file::AtomicError;
+use crate::exclude::ExcludeError;
+use crate::git::GitError;
+
+#[derive(Debug, thiserror::Error)]
+pub enum WorkspaceError {
+    #[error(transparent)]
+    Git(#[from] GitError),
+    #[error(transparent)]
+    Replace(#[from] AtomicError),
+    #[error(transparent)]
+    Exclude(#[from] ExcludeError),
+    #[error("cannot {step} `{}`: {source}", path.display())]
+    Io { step: &'static str, path: PathBuf, source: io::Error },
+    #[error(transparent)]
+    Unsupported(#[from] Unsupported),
+    #[error("`{}` exists already", path.display())]
+    Exists { path: PathBuf },
+    #[error("there is no commit `{0}` to start from")]
+    NoSuchStart(Oid),
+    #[error(
+        "not enough room for a workspace in `{}`: it needs {need_mb} MB, {spare_mb} MB must stay free, and there are {free_mb} MB",
+        path.display()
+    )]
+    NoSpace { path: PathBuf, need_mb: u64, spare_mb: u64, free_mb: u64 },
+    /// The way to a copied or shared file leads out of the checkout or the
+    /// workspace.
+    #[error("`{path}` leads out of `{}` by a symbolic link", root.display())]
+    LeadsOut { path: String, root: PathBuf },
+}
+
+/// Repositories that workspaces cannot be made for.
+#[derive(Debug, thiserror::Error)]
+pub enum Unsupported {
+    #[error("the repository's work tree is elsewhere: `core.worktree` is `{}`", path.display())]
+    CoreWorktree { path: PathBuf },
+    #[error("the repository is a partial clone, and agents could not fetch what it lacks")]
+    PartialClone,
+    #[error("there is a line break in the repository's path: `{}`", path.display())]
+    LineBreak { path: PathBuf },
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum HarvestError {
+    #[error(transparent)]
+    Git(#[from] GitError),
+    #[error(transparent)]
+    Replace(#[from] AtomicError),
+    #[error("cannot {step} `{}`: {source}", path.display())]
+    Io { step: &'static str, path: PathBuf, source: io::Error },
+    /// The git directory of the workspace is not as it should be.
+    #[error("`{}` was tampered with: it is {what}", path.display())]
+    Tampered { path: PathBuf, what: &'static str },
+    #[error("the branch `{branch}` is gone from the workspace")]
+    BranchGone { branch: String },
+    /// Git would not have what the branch points to, or could not read it.
+    #[error("the branch `{branch}` was refused: {message}")]
+    Refused { branch: String, message: String },
+    #[error("the branch `{branch}` points to `{target}`, which is no commit")]
+    NotACommit { branch: String, target: Oid },
+    /// The work does not stand on what it was started from.
+    #[error("`{head}` does not continue `{start}`, from which the work was started")]
+    Rewound { start: Oid, head: Oid },
+    #[error("there are more than {most} new commits")]
+    TooMany { most: usize },
+}
+
+impl WorkspaceError {
+    pub(super) fn io(step: &'static str, path: &Path, source: io::Error) -> Self {
+        WorkspaceError::Io { step, path: path.to_owned(), source }
+    }
+}
+
+pub(super) fn failed(
+    step: &'static str,
+    path: &Path,
+) -> impl FnOnce(io::Error) -> WorkspaceError + use<> {
+    let path = path.to_owned();
+    move |source| WorkspaceError::Io { step, path, source }
+}

@@ -1,0 +1,89 @@
+//! Fetching into the person's repository from one that is not to be trusted.
+//!
+//! Nothing is run that the other repository configures. Every object is
+//! checked before it comes in, so no tree with entries like `.git` or `..` does.
+
+use std::fmt::Write as _;
+use std::path::Path;
+use std::sync::PoisonError;
+
+use blueflame_core::ids::Oid;
+
+use super::Workspaces;
+use crate::git::{Answer, Call, GitError};
+
+impl Workspaces {
+    /// Brings `what`, a reference or an object, into a reference of ours.
+    pub(super) fn fetch(
+        &self,
+        from: &Path,
+        what: &str,
+        reference: &str,
+        have: &Oid,
+    ) -> Result<Answer, GitError> {
+        let _alone = self.fetching.lock().unwrap_or_else(PoisonError::into_inner);
+        self.remote_call()
+            .words(&["fetch", "--quiet", "--no-tags", "--no-prune", "--no-auto-maintenance"])
+            .words(&["--no-recurse-submodules", "--no-write-fetch-head"])
+            .word(format!("--negotiation-tip={have}"))
+            .word(url(from))
+            .word(format!("+{what}:{reference}"))
+            .run()
+    }
+
+    /// What a reference of another repository points to.
+    pub(super) fn remote_ref(
+        &self,
+        from: &Path,
+        reference: &str,
+    ) -> Result<Result<Option<Oid>, Answer>, GitError> {
+        let call = self.remote_call().words(&["ls-remote", "--quiet", "--exit-code"]);
+        let answer = call.word(url(from)).word(reference).run()?;
+        match answer.status.code() {
+            Some(0) => {}
+            // Nothing of that name.
+            Some(2) => return Ok(Ok(None)),
+            _ => return Ok(Err(answer)),
+        }
+        for line in answer.stdout.split(|byte| *byte == b'\n') {
+            let text = String::from_utf8_lossy(line);
+            if let Some((oid, name)) = text.split_once('\t')
+                && name == reference
+            {
+                return Oid::new(oid).map(|oid| Ok(Some(oid))).map_err(|_| answer.strange(line));
+            }
+        }
+        Ok(Ok(None))
+    }
+
+    fn remote_call(&self) -> Call {
+        self.person()
+            .setting("transfer.fsckObjects=true")
+            .setting("fetch.fsckObjects=true")
+            .setting("fetch.writeCommitGraph=false")
+            .setting("protocol.file.allow=always")
+    }
+}
+
+/// The address of a directory. Git decodes it.
+fn url(path: &Path) -> String {
+    let mut url = String::from("file://");
+    for byte in path.as_os_str().as_encoded_bytes() {
+        if byte.is_ascii_alphanumeric() || b"/-_.~".contains(byte) {
+            url.push(char::from(*byte));
+        } else {
+            let _ = write!(url, "%{byte:02X}");
+        }
+    }
+    url
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_path_has_an_address() {
+        assert_eq!(url(Path::new("/a b/ü%41#")), "file:///a%20b/%C3%BC%2541%23");
+    }
+}

@@ -1,0 +1,151 @@
+//! The git directory of a workspace: the files in it that are ours.
+//!
+//! They are written when the workspace is made and again before anything is
+//! fetched from it, so that what an agent wrote there has no effect. Before
+//! that the whole directory is looked through: git must meet no symbolic link,
+//! no pipe and no pointer to another directory in it.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use super::error::{HarvestError, WorkspaceError};
+use super::plain::{ObjectFormat, PlainRepository};
+use super::{Workspace, exclude};
+use crate::atomic_file::{self, Durability};
+use crate::attempt::spec::Author;
+
+/// More files than any honest agent leaves in a git directory.
+const MOST_FILES: usize = 500_000;
+
+/// Writes what is ours into a git directory.
+pub(super) fn write(
+    git_dir: &Path,
+    workspace: &Workspace,
+    plain: &PlainRepository,
+) -> Result<(), WorkspaceError> {
+    let put = |name: &str, bytes: &[u8]| {
+        atomic_file::replace(&git_dir.join(name), bytes, Durability::Process)
+    };
+    for name in ["objects/info", "info"] {
+        let path = git_dir.join(name);
+        fs::create_dir_all(&path).map_err(|source| WorkspaceError::io("make", &path, source))?;
+    }
+    put("config", config(&workspace.author, plain.format()).as_bytes())?;
+    let mut objects = plain.objects().as_os_str().as_encoded_bytes().to_vec();
+    objects.push(b'\n');
+    put("objects/info/alternates", &objects)?;
+    let hidden: String =
+        workspace.hidden.iter().map(|path| exclude::pattern(path) + "\n").collect();
+    put("info/exclude", hidden.as_bytes())?;
+    match fs::read(plain.shallow()) {
+        Ok(bytes) => put("shallow", &bytes)?,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let path = git_dir.join("shallow");
+            match fs::remove_file(&path) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                    return Err(WorkspaceError::io("remove", &path, error));
+                }
+                _ => {}
+            }
+        }
+        Err(error) => return Err(WorkspaceError::io("read", plain.shallow(), error)),
+    }
+    Ok(())
+}
+
+/// The whole configuration of a workspace.
+fn config(author: &Author, format: ObjectFormat) -> String {
+    let (version, extensions) = match format {
+        ObjectFormat::Sha1 => (0, ""),
+        ObjectFormat::Sha256 => (1, "[extensions]\n\tobjectFormat = sha256\n"),
+    };
+    format!(
+        "[core]\n\
+         \trepositoryFormatVersion = {version}\n\
+         \tbare = false\n\
+         \tfileMode = true\n\
+         \tlogAllRefUpdates = true\n\
+         \thooksPath = /dev/null\n\
+         \tfsmonitor = false\n\
+         {extensions}\
+         [user]\n\
+         \tname = {}\n\
+         \temail = {}\n\
+         [commit]\n\
+         \tgpgSign = false\n\
+         [tag]\n\
+         \tgpgSign = false\n\
+         [gc]\n\
+         \tauto = 0\n\
+         [maintenance]\n\
+         \tauto = false\n",
+        quoted(&author.name),
+        quoted(&author.email),
+    )
+}
+
+fn quoted(text: &str) -> String {
+    let mut quoted = String::from("\"");
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => quoted.extend(['\\', c]),
+            c if c.is_control() => quoted.push(' '),
+            c => quoted.push(c),
+        }
+    }
+    quoted + "\""
+}
+
+/// Looks through a git directory that an agent had to itself.
+pub(super) fn inspect(workspace: &Workspace) -> Result<(), HarvestError> {
+    let tampered = |path: &Path, what| HarvestError::Tampered { path: path.to_owned(), what };
+    let io = |step, path: &Path| {
+        let path = path.to_owned();
+        move |source| HarvestError::Io { step, path, source }
+    };
+    let git_dir = workspace.git_dir();
+    for path in [&workspace.path, &git_dir] {
+        match fs::symlink_metadata(path) {
+            Ok(found) if found.is_dir() => {}
+            Ok(_) => return Err(tampered(path, "no directory")),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Err(tampered(path, "gone"));
+            }
+            Err(error) => return Err(io("look at", path)(error)),
+        }
+    }
+    let mut left = MOST_FILES;
+    let mut directories = vec![git_dir.clone()];
+    while let Some(directory) = directories.pop() {
+        for entry in fs::read_dir(&directory).map_err(io("list", &directory))? {
+            let entry = entry.map_err(io("list", &directory))?;
+            let path = entry.path();
+            let kind = entry.file_type().map_err(io("look at", &path))?;
+            if kind.is_symlink() {
+                return Err(tampered(&path, "a symbolic link"));
+            } else if kind.is_dir() {
+                directories.push(path);
+            } else if !kind.is_file() {
+                return Err(tampered(&path, "a special file"));
+            }
+            left = left.checked_sub(1).ok_or_else(|| tampered(&git_dir, "full of files"))?;
+        }
+    }
+    // It would have git read the configuration of another directory.
+    let pointer = git_dir.join("commondir");
+    if pointer.exists() { Err(tampered(&pointer, "a pointer elsewhere")) } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_cannot_add_to_the_configuration() {
+        let author = Author { name: "a\"\n[core]\n\\".into(), email: "a@b # c".into() };
+        let text = config(&author, ObjectFormat::Sha1);
+        assert!(text.contains("\tname = \"a\\\" [core] \\\\\"\n"), "{text}");
+        assert!(text.contains("\temail = \"a@b # c\"\n"), "{text}");
+    }
+}

@@ -1,0 +1,102 @@
+//! Taking over what an agent committed.
+//!
+//! Nobody may still be at work in the workspace. The branch is fetched into the
+//! person's repository under `refs/blueflame/` and looked at there.
+
+use blueflame_core::ids::Oid;
+use blueflame_core::outcome::LeftBehind;
+
+use super::error::{HarvestError, WorkspaceError};
+use super::starting_point::contains;
+use super::{HarvestedCommit, Workspace, Workspaces, commits, git_dir, uncommitted};
+
+/// What was found in a workspace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Harvest {
+    pub start: Oid,
+    pub head: Oid,
+    /// All commits that are in `head` and not in `start`, parents first.
+    pub commits: Vec<HarvestedCommit>,
+    /// Whether `head` has other files than `start`.
+    pub tree_changed: bool,
+    /// Paths that differ from `head` in the work tree; a directory of new files
+    /// ends with a slash.
+    pub uncommitted: Vec<String>,
+}
+
+impl Harvest {
+    /// What it comes to for the agent run.
+    pub fn left_behind(&self) -> LeftBehind {
+        LeftBehind {
+            head: self.head.clone(),
+            commits: self.commits.len(),
+            tree_changed: self.tree_changed,
+            uncommitted: !self.uncommitted.is_empty(),
+        }
+    }
+}
+
+impl Workspaces {
+    pub fn harvest(&self, workspace: &Workspace) -> Result<Harvest, HarvestError> {
+        git_dir::inspect(workspace)?;
+        git_dir::write(&workspace.git_dir(), workspace, &self.plain).map_err(
+            |error| match error {
+                WorkspaceError::Replace(error) => error.into(),
+                WorkspaceError::Io { step, path, source } => {
+                    HarvestError::Io { step, path, source }
+                }
+                WorkspaceError::Git(error) => error.into(),
+                other => HarvestError::Io {
+                    step: "write to",
+                    path: workspace.git_dir(),
+                    source: std::io::Error::other(other),
+                },
+            },
+        )?;
+        let start = workspace.start.clone();
+        let head = self.take_branch(workspace)?;
+        if !contains(&self.plain, &head, &start)? {
+            return Err(HarvestError::Rewound { start, head });
+        }
+        let tree = |commit: &Oid| {
+            let tree = format!("{commit}^{{tree}}");
+            self.plain.git().words(&["rev-parse", "--verify", &tree]).oid()
+        };
+        Ok(Harvest {
+            commits: commits::between(&self.plain, &start, &head)?,
+            tree_changed: tree(&start)? != tree(&head)?,
+            uncommitted: uncommitted::find(&self.plain, workspace, &head)?,
+            start,
+            head,
+        })
+    }
+
+    /// Fetches the branch, and gives the commit that it ends with.
+    fn take_branch(&self, workspace: &Workspace) -> Result<Oid, HarvestError> {
+        let branch = workspace.branch.clone();
+        let source = format!("refs/heads/{branch}");
+        let refused = |answer: crate::git::Answer| HarvestError::Refused {
+            branch: branch.clone(),
+            message: String::from_utf8_lossy(&answer.stderr).trim().to_owned(),
+        };
+        let target = match self.remote_ref(&workspace.path, &source)? {
+            Ok(Some(target)) => target,
+            Ok(None) => return Err(HarvestError::BranchGone { branch }),
+            Err(answer) => return Err(refused(answer)),
+        };
+        let reference = self.attempt_ref(&workspace.name);
+        let answer = self.fetch(&workspace.path, &source, &reference, &workspace.start)?;
+        if !answer.status.success() {
+            return Err(refused(answer));
+        }
+        let words = ["rev-parse", "--verify", &reference];
+        let head = self.person().words(&words).oid()?;
+        let kind = self.plain.git().words(&["cat-file", "-t", head.as_str()]).line()?;
+        // One who is still writing is not to be trusted either.
+        if kind == "commit" && head == target {
+            Ok(head)
+        } else {
+            Err(HarvestError::NotACommit { branch, target })
+        }
+    }
+}

@@ -1,0 +1,297 @@
+//! Agents that mean harm: nothing of theirs is run, and nothing gets through.
+
+use std::os::unix::fs::symlink;
+
+use super::*;
+
+/// One workspace for an agent to spoil. `$MARKER` is what must not come to be.
+struct Scene<'a> {
+    env: &'a TestEnv,
+    repository: Repository<'a>,
+    workspaces: Workspaces,
+    workspace: Workspace,
+}
+
+impl<'a> Scene<'a> {
+    fn new(env: &'a TestEnv) -> Self {
+        let repository = env.repository("project");
+        repository.write("a", "0\n").commit("before");
+        let start = oid(&repository.write("a", "1\n").commit("start"));
+        let workspaces = workspaces(&repository);
+        let workspace = workspaces.create(&order("t1", &start)).unwrap().workspace;
+        Scene { env, repository, workspaces, workspace }
+    }
+
+    fn agent(&self, script: &str) {
+        let script = format!(
+            "MARKER='{}'; branch=$(git symbolic-ref HEAD); {script}",
+            self.marker().display()
+        );
+        agent(self.env, &self.workspace, &script);
+    }
+
+    fn marker(&self) -> PathBuf {
+        self.env.path("marker")
+    }
+
+    fn harvest(&self) -> Result<Harvest, HarvestError> {
+        let harvest = self.workspaces.harvest(&self.workspace);
+        assert!(!self.marker().exists(), "something of the agent's was run");
+        self.repository.git(["fsck", "--strict"]);
+        harvest
+    }
+
+    fn head_after(&self, script: &str) -> String {
+        self.agent(script);
+        let harvest = self.harvest().unwrap();
+        self.repository.git(["show", &format!("{}:a", harvest.head)])
+    }
+}
+
+const EVIL_CONFIG: &str = r#"
+evil="sh -c 'touch $MARKER' --"
+mkdir -p .git/evil
+for hook in pre-commit post-checkout reference-transaction post-upload-pack pre-auto-gc; do
+  printf '#!/bin/sh\ntouch "%s"\n' "$MARKER" > .git/evil/$hook; chmod +x .git/evil/$hook
+done
+echo two > a; git commit -qam two
+git config core.hooksPath "$PWD/.git/evil"
+git config core.fsmonitor "$evil"
+git config core.sshCommand "$evil"
+git config core.alternateRefsCommand "$evil"
+git config core.pager "$evil"
+git config diff.external "$evil"
+git config uploadpack.packObjectsHook "$evil"
+git config filter.evil.clean "$evil"
+git config filter.evil.smudge "$evil"
+git config filter.evil.required true
+git config extensions.partialClone origin
+git config remote.origin.promisor true
+git config remote.origin.url "ext::$evil"
+git config protocol.ext.allow always
+git config extensions.worktreeConfig true
+git config --worktree core.fsmonitor "$evil"
+echo '* filter=evil diff=evil' > .gitattributes
+echo three > a
+"#;
+
+#[test]
+fn no_configuration_of_an_agent_is_run() {
+    let env = TestEnv::new();
+    let scene = Scene::new(&env);
+    scene.agent(EVIL_CONFIG);
+    // It would work on anyone who is careless.
+    let _ = scene.env.run({
+        let mut git = env.command("git");
+        git.args(["status"]).current_dir(&scene.workspace.path);
+        git
+    });
+    assert!(scene.marker().exists(), "the trap is not armed");
+    fs::remove_file(scene.marker()).unwrap();
+    let harvest = scene.harvest().unwrap();
+    assert_eq!(harvest.commits.len(), 1);
+    assert_eq!(harvest.uncommitted, [".gitattributes", "a"]);
+}
+
+#[test]
+fn a_repository_inside_the_work_tree_is_not_looked_into() {
+    let env = TestEnv::new();
+    let scene = Scene::new(&env);
+    scene.agent(
+        r#"
+        git init -q inner; cd inner; echo x > x; git add x; git -c user.name=x -c user.email=x@y commit -qm x; cd ..
+        git -c advice.addEmbeddedRepo=false add inner; git commit -qm inner
+        git -C inner config core.fsmonitor "sh -c 'touch $MARKER' --"
+        git -C inner config filter.evil.clean "sh -c 'touch $MARKER' --"
+        echo '* filter=evil' > inner/.gitattributes; echo y > inner/x
+        "#,
+    );
+    agent(&env, &scene.workspace, "git status >/dev/null");
+    assert!(scene.marker().exists(), "the trap is not armed");
+    fs::remove_file(scene.marker()).unwrap();
+    let harvest = scene.harvest().unwrap();
+    let changes = scene.workspaces.changes(&harvest.start, &harvest.head).unwrap();
+    let kinds: Vec<_> = changes.iter().map(|file| file.change.kind).collect();
+    assert_eq!(kinds, [blueflame_core::policy::ChangeKind::Submodule]);
+    assert!(!scene.marker().exists());
+}
+
+#[test]
+fn head_and_other_branches_do_not_matter() {
+    let env = TestEnv::new();
+    let scene = Scene::new(&env);
+    let content = scene.head_after(
+        "echo two > a; git commit -qam two; git checkout -q --orphan other; git commit -qm other
+         git tag evil; git notes add -m x; git replace $branch HEAD",
+    );
+    assert_eq!(content, "two\n");
+    let refs = scene.repository.git(["for-each-ref", "--format=%(refname)"]);
+    assert_eq!(
+        refs,
+        "refs/blueflame/ses-20260206-143022/attempts/t1.a1\n\
+         refs/blueflame/ses-20260206-143022/base/t1.a1\nrefs/heads/main\n"
+    );
+}
+
+#[test]
+fn a_branch_that_is_gone_or_rewound_is_refused() {
+    let env = TestEnv::new();
+    let scene = Scene::new(&env);
+    scene.agent("git reset -q --hard HEAD^; echo x > a; git commit -qam rewritten");
+    assert!(matches!(scene.harvest(), Err(HarvestError::Rewound { .. })));
+    scene.agent("git checkout -q --detach; git update-ref -d $branch");
+    assert!(matches!(scene.harvest(), Err(HarvestError::BranchGone { .. })));
+}
+
+#[test]
+fn a_branch_that_points_to_no_commit_is_refused() {
+    let env = TestEnv::new();
+    let scene = Scene::new(&env);
+    scene.agent("blob=$(git rev-parse HEAD:a); echo $blob > .git/$branch");
+    let refused = scene.harvest().unwrap_err();
+    assert!(
+        matches!(refused, HarvestError::NotACommit { .. } | HarvestError::Refused { .. }),
+        "{refused}"
+    );
+    scene.agent("printf 1111111111111111111111111111111111111111 > .git/$branch");
+    let refused = scene.harvest().unwrap_err();
+    assert!(
+        matches!(refused, HarvestError::BranchGone { .. } | HarvestError::Refused { .. }),
+        "{refused}"
+    );
+}
+
+#[test]
+fn links_pipes_and_pointers_in_the_git_directory_are_refused() {
+    let rows = [
+        ("rm .git/$branch; ln -s /etc/passwd .git/$branch", "a symbolic link"),
+        ("mv .git/refs /tmp/../$PWD/r; ln -s ../r .git/refs", "a symbolic link"),
+        ("mv .git/objects o; ln -s ../o .git/objects", "a symbolic link"),
+        ("rm .git/config; ln -s /etc/passwd .git/config", "a symbolic link"),
+        ("mkfifo .git/packed-refs", "a special file"),
+        ("echo /tmp > .git/commondir", "a pointer elsewhere"),
+        ("mv .git g; ln -s g .git", "no directory"),
+        ("mv .git g; echo 'gitdir: g' > .git", "no directory"),
+        ("rm -rf .git", "gone"),
+    ];
+    for (script, expected) in rows {
+        let env = TestEnv::new();
+        let scene = Scene::new(&env);
+        scene.agent(script);
+        match scene.harvest() {
+            Err(HarvestError::Tampered { what, .. }) => assert_eq!(what, expected, "{script}"),
+            other => panic!("{script}: {other:?}"),
+        }
+    }
+}
+
+#[test]
+fn objects_from_elsewhere_are_not_taken() {
+    let env = TestEnv::new();
+    let scene = Scene::new(&env);
+    let secret = env.repository("secret");
+    secret.write("s", "secret\n").commit("secret");
+    scene.agent(
+        "echo ../../../../../../secret/.git/objects > .git/objects/info/alternates
+         blob=$(git -C ../../../../secret rev-parse HEAD:s)
+         echo \"$PWD/../../../../secret/.git/objects\" > .git/objects/info/alternates
+         tree=$(printf '100644 blob %s\\ts\\n' $blob | git mktree)
+         cat ../../../.git/objects/info/alternates 2>/dev/null || true
+         echo \"$PWD/../../../.git/objects\" >> .git/objects/info/alternates
+         git update-ref $branch $(git commit-tree $tree -p HEAD -m x)",
+    );
+    let refused = scene.harvest().unwrap_err();
+    assert!(matches!(refused, HarvestError::Refused { .. }), "{refused}");
+}
+
+#[test]
+fn a_planted_end_of_history_changes_nothing() {
+    let env = TestEnv::new();
+    let scene = Scene::new(&env);
+    let content =
+        scene.head_after("echo two > a; git commit -qam two; git rev-parse HEAD > .git/shallow");
+    assert_eq!(content, "two\n");
+    assert!(!scene.repository.path().join(".git/shallow").exists());
+}
+
+/// Writes a tree with one entry that git itself would never write, and commits it.
+fn commit_tree(scene: &Scene<'_>, mode: &str, name: &str, what: &str) {
+    let text = |words: &[&str]| {
+        let mut git = scene.env.command("git");
+        git.args(words).current_dir(&scene.workspace.path);
+        scene.env.run(git).success().trim().to_owned()
+    };
+    let inner = text(&["rev-parse", what]);
+    let mut tree = format!("{mode} {name}\0").into_bytes();
+    tree.extend(
+        (0..inner.len()).step_by(2).map(|at| u8::from_str_radix(&inner[at..at + 2], 16).unwrap()),
+    );
+    fs::write(scene.env.path("tree"), tree).unwrap();
+    let file = scene.env.path("tree");
+    let tree = text(&["hash-object", "-t", "tree", "--literally", "-w", file.to_str().unwrap()]);
+    let commit = text(&["commit-tree", &tree, "-p", "HEAD", "-m", "x"]);
+    text(&["update-ref", &format!("refs/heads/{}", scene.workspace.branch), &commit]);
+}
+
+#[test]
+fn trees_that_would_write_where_they_must_not_are_refused() {
+    for (mode, name, what) in [
+        ("40000", ".git", "HEAD^{tree}"),
+        ("40000", ".GIT", "HEAD^{tree}"),
+        ("40000", "..", "HEAD^{tree}"),
+        ("40000", ".", "HEAD^{tree}"),
+        ("40000", "git~1", "HEAD^{tree}"),
+        ("100644", "a/b", "HEAD:a"),
+        ("120000", ".gitmodules", "HEAD:a"),
+    ] {
+        let env = TestEnv::new();
+        let scene = Scene::new(&env);
+        commit_tree(&scene, mode, name, what);
+        let refused = scene.harvest().unwrap_err();
+        assert!(matches!(refused, HarvestError::Refused { .. }), "{mode} {name}: {refused}");
+        let reference = scene.workspaces.attempt_ref(&scene.workspace.name);
+        assert_eq!(scene.repository.git(["for-each-ref", &reference]), "");
+    }
+}
+
+#[test]
+fn broken_objects_are_refused() {
+    let env = TestEnv::new();
+    let scene = Scene::new(&env);
+    scene.agent(
+        "echo two > a; git commit -qam two; blob=$(git rev-parse HEAD:a)
+         file=.git/objects/$(echo $blob | cut -c1-2)/$(echo $blob | cut -c3-)
+         chmod u+w $file; echo garbage > $file",
+    );
+    let refused = scene.harvest().unwrap_err();
+    assert!(matches!(refused, HarvestError::Refused { .. }), "{refused}");
+}
+
+#[test]
+fn removing_follows_no_links_and_minds_no_modes() {
+    let env = TestEnv::new();
+    let scene = Scene::new(&env);
+    let outside = env.path("outside");
+    fs::create_dir(&outside).unwrap();
+    fs::write(outside.join("keep"), "x").unwrap();
+    symlink(&outside, scene.workspace.path.join("link")).unwrap();
+    scene.agent("mkdir -p locked/in; echo > locked/in/f; chmod 500 locked/in; chmod 000 locked");
+    scene.workspaces.remove(&scene.workspace).unwrap();
+    assert!(!scene.workspace.path.exists());
+    assert!(outside.join("keep").exists());
+    // Its session's directory went with the last workspace.
+    assert!(!scene.workspace.path.parent().unwrap().exists());
+    scene.workspaces.remove(&scene.workspace).unwrap();
+}
+
+#[test]
+fn a_work_tree_that_is_a_link_is_refused() {
+    let env = TestEnv::new();
+    let scene = Scene::new(&env);
+    let moved = env.path("moved");
+    fs::rename(&scene.workspace.path, &moved).unwrap();
+    symlink(&moved, &scene.workspace.path).unwrap();
+    assert!(matches!(scene.harvest(), Err(HarvestError::Tampered { .. })));
+    scene.workspaces.remove(&scene.workspace).unwrap();
+    assert!(moved.exists());
+}
