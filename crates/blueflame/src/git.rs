@@ -10,6 +10,11 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+pub mod plumbing;
+pub mod refs;
+pub mod trees;
+pub mod worktrees;
+
 #[derive(Debug, thiserror::Error)]
 pub enum GitError {
     #[error("git is not installed, or not in PATH")]
@@ -20,6 +25,10 @@ pub enum GitError {
     NotARepository { dir: PathBuf },
     #[error("`git {command}` failed with {status}: {message}")]
     Failed { command: String, status: String, message: String },
+    #[error("`git {command}` took longer than {seconds} s")]
+    TooSlow { command: String, seconds: u64 },
+    #[error("`git {command}` gave an answer that makes no sense: {answer}")]
+    Strange { command: String, answer: String },
 }
 
 /// git, run in one directory.
