@@ -14,6 +14,11 @@ use std::process::{Command, Stdio};
 
 pub use call::{Answer, Call};
 
+pub mod plumbing;
+pub mod refs;
+pub mod trees;
+pub mod worktrees;
+
 #[derive(Debug, thiserror::Error)]
 pub enum GitError {
     #[error("git is not installed, or not in PATH")]

@@ -19,6 +19,7 @@ pub mod git;
 pub mod ground;
 pub mod history;
 pub mod journal;
+pub mod landing;
 pub mod narrate;
 pub mod process_tree;
 pub mod projections;

@@ -1,0 +1,305 @@
+//! git without its conveniences: calls that depend on nothing but their
+//! arguments, each with a deadline.
+//!
+//! No hook, pager, file system monitor, housekeeping or replaced object takes
+//! part. A call gets its input from a file and leaves its output in files, so
+//! that nothing left running behind it can hold it up. It runs in a process
+//! group of its own: an interrupt from the keyboard does not cut it in half.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::{self, Read, Seek, Write};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use blueflame_core::ids::Oid;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
+
+use super::{GitError, command};
+
+/// No call takes longer, or it is given up.
+pub const DEADLINE: Duration = Duration::from_secs(60);
+
+/// What a call that was stopped gets to remove its lock files.
+const GRACE: Duration = Duration::from_secs(5);
+
+const SETTINGS: [&str; 9] = [
+    "gc.auto=0",
+    "maintenance.auto=false",
+    "core.hooksPath=/dev/null",
+    "core.fsmonitor=false",
+    "core.quotePath=false",
+    "submodule.recurse=false",
+    "i18n.commitEncoding=UTF-8",
+    // Someone else's short work on a ref is waited for.
+    "core.filesRefLockTimeout=5000",
+    "core.packedRefsTimeout=5000",
+];
+
+/// One repository, or one of its work trees.
+#[derive(Clone, Debug)]
+pub struct Plumbing {
+    dir: PathBuf,
+    env: Vec<(OsString, OsString)>,
+}
+
+/// How a call ended.
+#[derive(Debug)]
+pub struct Ran {
+    pub line: String,
+    pub status: ExitStatus,
+    pub stdout: Vec<u8>,
+    pub stderr: String,
+}
+
+/// A call about to be made.
+#[derive(Debug)]
+pub struct Call<'a> {
+    plumbing: &'a Plumbing,
+    settings: Vec<String>,
+    arguments: Vec<OsString>,
+    env: Vec<(&'static str, String)>,
+    stdin: Option<File>,
+    input: Option<Vec<u8>>,
+    deadline: Duration,
+}
+
+impl Plumbing {
+    /// The repository itself, without any work tree.
+    pub fn of_repository(common_dir: impl Into<PathBuf>) -> Self {
+        let dir = common_dir.into();
+        let env = vec![("GIT_DIR".into(), dir.clone().into_os_string())];
+        Plumbing { dir, env }
+    }
+
+    /// One checkout, with the surroundings of this one.
+    pub fn in_worktree(&self, dir: impl Into<PathBuf>) -> Self {
+        let env = self.env.iter().filter(|(name, _)| name != "GIT_DIR").cloned().collect();
+        Plumbing { dir: dir.into(), env }
+    }
+
+    /// With a variable in the environment of every call.
+    #[must_use]
+    pub fn with_env(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
+        self.env.push((name.into(), value.into()));
+        self
+    }
+
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    pub fn call<S: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = S>) -> Call<'_> {
+        Call {
+            plumbing: self,
+            settings: SETTINGS.iter().map(|&setting| setting.to_owned()).collect(),
+            arguments: arguments.into_iter().map(|word| word.as_ref().to_owned()).collect(),
+            env: Vec::new(),
+            stdin: None,
+            input: None,
+            deadline: DEADLINE,
+        }
+    }
+
+    pub(super) fn oid(&self, arguments: &[&str]) -> Result<Oid, GitError> {
+        self.call(arguments).answer()?.oid()
+    }
+}
+
+impl Call<'_> {
+    /// With more arguments.
+    #[must_use]
+    pub fn words<S: AsRef<OsStr>>(mut self, words: impl IntoIterator<Item = S>) -> Self {
+        self.arguments.extend(words.into_iter().map(|word| word.as_ref().to_owned()));
+        self
+    }
+
+    #[must_use]
+    pub fn input(mut self, bytes: impl Into<Vec<u8>>) -> Self {
+        self.input = Some(bytes.into());
+        self
+    }
+
+    /// Gives the call an open file as its standard input, which it keeps
+    /// open for as long as it runs.
+    #[must_use]
+    pub fn holding(mut self, file: File) -> Self {
+        self.stdin = Some(file);
+        self
+    }
+
+    #[must_use]
+    pub fn env(mut self, name: &'static str, value: impl Into<String>) -> Self {
+        self.env.push((name, value.into()));
+        self
+    }
+
+    #[must_use]
+    pub fn setting(mut self, setting: impl Into<String>) -> Self {
+        self.settings.push(setting.into());
+        self
+    }
+
+    /// Without our own settings: for asking what the person has set.
+    #[must_use]
+    pub fn as_configured(mut self) -> Self {
+        self.settings.clear();
+        self
+    }
+
+    #[must_use]
+    pub fn deadline(mut self, deadline: Duration) -> Self {
+        self.deadline = deadline;
+        self
+    }
+
+    /// Runs it to its end and takes any exit for an answer.
+    pub fn run(self) -> Result<Ran, GitError> {
+        let line = self.line();
+        let dir = self.plumbing.dir.clone();
+        let failed = |source: io::Error| {
+            if source.kind() == io::ErrorKind::NotFound && dir.is_dir() {
+                GitError::NotInstalled
+            } else {
+                GitError::NotStarted { command: line.clone(), dir: dir.clone(), source }
+            }
+        };
+        let mut stdout = tempfile::tempfile().map_err(failed)?;
+        let mut stderr = tempfile::tempfile().map_err(failed)?;
+        let mut words: Vec<OsString> = vec!["--no-pager".into(), "--literal-pathspecs".into()];
+        for setting in &self.settings {
+            words.extend(["-c".into(), setting.into()]);
+        }
+        words.extend(self.arguments);
+        let mut command = command(&self.plumbing.dir, &words);
+        command.env("GIT_NO_REPLACE_OBJECTS", "1").process_group(0);
+        command.envs(self.plumbing.env.iter().map(|(name, value)| (name, value)));
+        command.envs(self.env);
+        command.stdout(stdout.try_clone().map_err(failed)?);
+        command.stderr(stderr.try_clone().map_err(failed)?);
+        if let Some(file) = self.stdin {
+            command.stdin(Stdio::from(file));
+        } else if let Some(input) = self.input {
+            let mut file = tempfile::tempfile().map_err(failed)?;
+            file.write_all(&input).and_then(|()| file.rewind()).map_err(failed)?;
+            command.stdin(Stdio::from(file));
+        }
+        let mut child = command.spawn().map_err(failed)?;
+        let status = wait(&mut child, self.deadline).map_err(failed)?;
+        let Some(status) = status else {
+            let seconds = self.deadline.as_secs();
+            return Err(GitError::TooSlow { command: line, seconds });
+        };
+        let stdout = whole(&mut stdout).map_err(failed)?;
+        let stderr = whole(&mut stderr).map_err(failed)?;
+        let stderr = String::from_utf8_lossy(&stderr).trim().to_owned();
+        Ok(Ran { line, status, stdout, stderr })
+    }
+
+    /// Runs it to a successful end.
+    pub fn answer(self) -> Result<Ran, GitError> {
+        let ran = self.run()?;
+        if ran.status.success() { Ok(ran) } else { Err(ran.failure()) }
+    }
+
+    fn line(&self) -> String {
+        let words: Vec<_> = self.arguments.iter().map(|word| word.to_string_lossy()).collect();
+        words.join(" ")
+    }
+}
+
+impl Ran {
+    pub fn code(&self) -> Option<i32> {
+        self.status.code()
+    }
+
+    pub fn failure(self) -> GitError {
+        GitError::Failed {
+            command: self.line,
+            status: self.status.to_string(),
+            message: self.stderr,
+        }
+    }
+
+    pub fn strange(&self) -> GitError {
+        let shown: String = String::from_utf8_lossy(&self.stdout).chars().take(200).collect();
+        GitError::Strange { command: self.line.clone(), answer: format!("{shown:?}") }
+    }
+
+    /// The output as one line of text.
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.stdout).trim_end_matches('\n').to_owned()
+    }
+
+    pub fn oid(&self) -> Result<Oid, GitError> {
+        Oid::new(self.text()).map_err(|_| self.strange())
+    }
+
+    /// The fields of an output that ends each one with a zero byte.
+    pub fn fields(&self) -> impl Iterator<Item = &[u8]> {
+        let end = self.stdout.strip_suffix(b"\0").unwrap_or(&self.stdout);
+        let fields = (!end.is_empty()).then(|| end.split(|byte| *byte == 0));
+        fields.into_iter().flatten()
+    }
+}
+
+/// Waits for the end, or ends it: politely at first, so that git removes its
+/// lock files.
+fn wait(child: &mut Child, deadline: Duration) -> io::Result<Option<ExitStatus>> {
+    if let Some(status) = wait_until(child, Instant::now() + deadline)? {
+        return Ok(Some(status));
+    }
+    let group = Pid::from_child(child);
+    for signal in [Signal::TERM, Signal::KILL] {
+        // It has not been waited for, so the number still means this group.
+        let _ = kill_process_group(group, signal);
+        if wait_until(child, Instant::now() + GRACE)?.is_some() {
+            break;
+        }
+    }
+    Ok(None)
+}
+
+fn wait_until(child: &mut Child, end: Instant) -> io::Result<Option<ExitStatus>> {
+    let handle = pidfd_open(Pid::from_child(child), PidfdFlags::empty())?;
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(Some(status));
+        }
+        let left = end.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Ok(None);
+        }
+        let timeout = Timespec::try_from(left).map_err(io::Error::other)?;
+        match poll(&mut [PollFd::new(&handle, PollFlags::IN)], Some(&timeout)) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+fn whole(file: &mut File) -> io::Result<Vec<u8>> {
+    file.rewind()?;
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_that_hangs_is_ended_at_its_deadline() {
+        let dir = tempfile::tempdir().unwrap();
+        let plumbing = Plumbing::of_repository(dir.path()).in_worktree(dir.path());
+        let begun = Instant::now();
+        let call = plumbing.call(["-c", "alias.hang=!sleep 60", "hang"]);
+        let error = call.deadline(Duration::from_millis(200)).run().unwrap_err();
+        assert!(matches!(error, GitError::TooSlow { .. }), "{error}");
+        assert!(begun.elapsed() < Duration::from_secs(20));
+    }
+}

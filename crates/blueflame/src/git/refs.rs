@@ -1,0 +1,93 @@
+//! Refs: read, compared, and moved in transactions that compare first.
+
+use blueflame_core::ids::Oid;
+
+use super::GitError;
+use super::plumbing::{Plumbing, Ran};
+
+/// One line of a transaction. Either all of them happen or none does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RefChange<'a> {
+    /// The ref holds this, and goes on doing so.
+    Verify { name: &'a str, holds: &'a Oid },
+    /// The ref holds `from`, or does not exist, and then holds `to`.
+    Move { name: &'a str, from: Option<&'a Oid>, to: &'a Oid },
+    /// The ref holds `to` afterwards, whatever it held.
+    Set { name: &'a str, to: &'a Oid },
+}
+
+/// Whether a transaction happened.
+#[derive(Debug)]
+#[must_use]
+pub enum Moved {
+    Done,
+    /// Nothing was changed; the words are git's.
+    Refused(String),
+}
+
+impl Plumbing {
+    /// The commit that a ref points at, if there is such a ref.
+    pub fn commit_at(&self, name: &str) -> Result<Option<Oid>, GitError> {
+        let commit = format!("{name}^{{commit}}");
+        let ran =
+            self.call(["rev-parse", "--verify", "--quiet", "--end-of-options", &commit]).run()?;
+        if ran.status.success() { ran.oid().map(Some) } else { Ok(None) }
+    }
+
+    /// Whether `commit` is an ancestor of `of`, or the same.
+    pub fn is_in(&self, commit: &Oid, of: &Oid) -> Result<bool, GitError> {
+        if commit == of {
+            return Ok(true);
+        }
+        let ran = self.call(["merge-base", "--is-ancestor", commit.as_str(), of.as_str()]).run()?;
+        match ran.code() {
+            Some(0) => Ok(true),
+            Some(1) => Ok(false),
+            _ => Err(ran.failure()),
+        }
+    }
+
+    /// Changes several refs, or none.
+    pub fn change_refs(&self, changes: &[RefChange<'_>], why: &str) -> Result<Moved, GitError> {
+        self.change_refs_with_hooks(changes, why, "/dev/null")
+    }
+
+    /// The same, with hooks from a directory: one of them can refuse.
+    pub fn change_refs_with_hooks(
+        &self,
+        changes: &[RefChange<'_>],
+        why: &str,
+        hooks: &str,
+    ) -> Result<Moved, GitError> {
+        let width = changes.iter().map(RefChange::width).max().unwrap_or(40);
+        let none = "0".repeat(width);
+        let mut input = String::from("start\0");
+        for change in changes {
+            input += &match change {
+                RefChange::Verify { name, holds } => format!("verify {name}\0{holds}\0"),
+                RefChange::Move { name, from, to } => {
+                    let from = from.map_or(none.as_str(), Oid::as_str);
+                    format!("update {name}\0{to}\0{from}\0")
+                }
+                RefChange::Set { name, to } => format!("update {name}\0{to}\0\0"),
+            };
+        }
+        input += "prepare\0commit\0";
+        let ran: Ran = self
+            .call(["update-ref", "-m", why, "--stdin", "-z"])
+            .setting(format!("core.hooksPath={hooks}"))
+            .input(input)
+            .run()?;
+        Ok(if ran.status.success() { Moved::Done } else { Moved::Refused(ran.stderr) })
+    }
+}
+
+impl RefChange<'_> {
+    fn width(&self) -> usize {
+        match self {
+            RefChange::Verify { holds: oid, .. }
+            | RefChange::Move { to: oid, .. }
+            | RefChange::Set { to: oid, .. } => oid.as_str().len(),
+        }
+    }
+}

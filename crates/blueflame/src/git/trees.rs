@@ -1,0 +1,237 @@
+//! Trees, commits and the differences between them.
+//!
+//! Nothing here reads or writes an index or a work tree. Differences are made
+//! without attributes, so that no `.gitattributes` can hide a change.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+use std::path::PathBuf;
+
+use blueflame_core::ids::Oid;
+use jiff::Timestamp;
+
+use super::GitError;
+use super::plumbing::{Plumbing, Ran};
+
+/// What came of merging without a work tree.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MergedTree {
+    /// With conflict markers in it, if there are conflicts.
+    pub tree: Oid,
+    pub conflicts: Vec<PathBuf>,
+}
+
+/// A commit to be made.
+#[derive(Clone, Copy, Debug)]
+pub struct NewCommit<'a> {
+    pub tree: &'a Oid,
+    pub parents: &'a [&'a Oid],
+    pub message: &'a str,
+    pub name: &'a str,
+    pub email: &'a str,
+    pub when: Timestamp,
+    pub signing: Signing,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Signing {
+    Off,
+    On,
+}
+
+/// One path that differs between two trees.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PathChange {
+    pub path: PathBuf,
+    pub old: Option<Entry>,
+    pub new: Option<Entry>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    pub kind: Kind,
+    pub oid: Oid,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    File,
+    Executable,
+    Link,
+    Submodule,
+}
+
+/// How much of a file changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileStat {
+    pub path: PathBuf,
+    /// Lines added and removed; `None` if the file is not text.
+    pub lines: Option<(u32, u32)>,
+}
+
+impl Plumbing {
+    /// Applies the difference between `base` and `theirs` to `ours`.
+    pub fn merge_from(&self, base: &Oid, ours: &Oid, theirs: &Oid) -> Result<MergedTree, GitError> {
+        self.merge(ours, theirs, Some(base))
+    }
+
+    /// Merges two histories from where they parted.
+    pub fn merge_histories(&self, ours: &Oid, theirs: &Oid) -> Result<MergedTree, GitError> {
+        self.merge(ours, theirs, None)
+    }
+
+    fn merge(&self, ours: &Oid, theirs: &Oid, base: Option<&Oid>) -> Result<MergedTree, GitError> {
+        // The attributes of what has landed hold, not those of a work tree.
+        let mut words = vec![
+            format!("--attr-source={ours}"),
+            "merge-tree".into(),
+            "--write-tree".into(),
+            "-z".into(),
+            "--no-messages".into(),
+            "--name-only".into(),
+        ];
+        words.extend(base.map(|base| format!("--merge-base={base}")));
+        words.extend([ours.to_string(), theirs.to_string()]);
+        let mut call = self.call(words);
+        for setting in ["merge.renames=true", "merge.directoryRenames=conflict"] {
+            call = call.setting(setting);
+        }
+        let ran = call.run()?;
+        if !matches!(ran.code(), Some(0 | 1)) {
+            return Err(ran.failure());
+        }
+        let mut fields = ran.fields();
+        let tree = fields.next().and_then(|field| oid(field).ok()).ok_or_else(|| ran.strange())?;
+        let mut conflicts: Vec<PathBuf> = fields.map(path).collect();
+        conflicts.sort();
+        conflicts.dedup();
+        if conflicts.is_empty() != (ran.code() == Some(0)) {
+            return Err(ran.strange());
+        }
+        Ok(MergedTree { tree, conflicts })
+    }
+
+    /// Makes a commit. The same input makes the same commit, unless signed.
+    pub fn commit(&self, new: &NewCommit<'_>) -> Result<Oid, GitError> {
+        let mut words = vec!["commit-tree", "-F", "-"];
+        if new.signing == Signing::On {
+            words.push("-S");
+        }
+        for parent in new.parents {
+            words.extend(["-p", parent.as_str()]);
+        }
+        words.push(new.tree.as_str());
+        let date = format!("@{} +0000", new.when.as_second());
+        let mut call = self.call(words).input(new.message);
+        for (name, email, when) in [
+            ("GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_AUTHOR_DATE"),
+            ("GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL", "GIT_COMMITTER_DATE"),
+        ] {
+            call = call.env(name, new.name).env(email, new.email).env(when, &date);
+        }
+        call.answer()?.oid()
+    }
+
+    pub fn tree_of(&self, commit: &Oid) -> Result<Oid, GitError> {
+        self.oid(&["rev-parse", "--verify", "--end-of-options", &format!("{commit}^{{tree}}")])
+    }
+
+    /// Every path that differs.
+    pub fn changes(&self, from: &Oid, to: &Oid) -> Result<Vec<PathChange>, GitError> {
+        let ran = self
+            .call(["diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev"])
+            .words([from.as_str(), to.as_str()])
+            .answer()?;
+        let fields: Vec<&[u8]> = ran.fields().collect();
+        fields.chunks(2).map(|pair| change(pair).ok_or_else(|| ran.strange())).collect()
+    }
+
+    /// The whole difference as a patch, file by file and without renames.
+    pub fn patch(&self, from: &Oid, to: &Oid) -> Result<Vec<u8>, GitError> {
+        let ran = self.diff(&["-p", "-U3", "--full-index", "--no-renames"], from, to)?;
+        Ok(ran.stdout)
+    }
+
+    /// The difference for reading, renames shown as such.
+    pub fn readable_diff(&self, from: &Oid, to: &Oid) -> Result<Vec<u8>, GitError> {
+        Ok(self.diff(&["-p", "-U3", "-M"], from, to)?.stdout)
+    }
+
+    pub fn stat(&self, from: &Oid, to: &Oid) -> Result<Vec<FileStat>, GitError> {
+        let ran = self.diff(&["--numstat", "-z", "--no-renames"], from, to)?;
+        ran.fields().map(|field| file_stat(field).ok_or_else(|| ran.strange())).collect()
+    }
+
+    fn diff(&self, how: &[&str], from: &Oid, to: &Oid) -> Result<Ran, GitError> {
+        let nothing =
+            self.call(["hash-object", "-t", "tree", "--stdin"]).input("").answer()?.oid()?;
+        self.call([format!("--attr-source={nothing}")])
+            .setting("core.attributesFile=/dev/null")
+            .setting("diff.suppressBlankEmpty=false")
+            .words(["diff-tree", "-r", "--no-color", "--no-ext-diff", "--no-textconv"])
+            .words(["--diff-algorithm=histogram", "--src-prefix=a/", "--dst-prefix=b/"])
+            .words(["--submodule=short", "--ignore-submodules=none", "-O/dev/null"])
+            .words(how)
+            .words([from.as_str(), to.as_str()])
+            .answer()
+    }
+
+    /// Names a patch by what it does: line numbers do not count, everything
+    /// else does, blanks too. `None` for an empty patch.
+    pub fn patch_id(&self, patch: Vec<u8>) -> Result<Option<Oid>, GitError> {
+        let ran = self.call(["patch-id", "--verbatim"]).input(patch).answer()?;
+        let text = ran.text();
+        let Some(id) = text.split_whitespace().next() else { return Ok(None) };
+        Oid::new(id).map(Some).map_err(|_| ran.strange())
+    }
+
+    /// The first lines of the commits in `from..to`, oldest first.
+    pub fn subjects(&self, from: &Oid, to: &Oid) -> Result<Vec<String>, GitError> {
+        let ran = self
+            .call(["log", "-z", "--no-show-signature", "--no-merges", "--topo-order", "--reverse"])
+            .words(["--format=%s", &format!("{from}..{to}")])
+            .answer()?;
+        Ok(ran.fields().map(|field| String::from_utf8_lossy(field).into_owned()).collect())
+    }
+}
+
+fn oid(field: &[u8]) -> Result<Oid, blueflame_core::ids::BadName> {
+    Oid::new(String::from_utf8_lossy(field))
+}
+
+fn path(field: &[u8]) -> PathBuf {
+    PathBuf::from(OsString::from_vec(field.to_vec()))
+}
+
+/// `:<old mode> <new mode> <old> <new> <status>`, then the path.
+fn change(pair: &[&[u8]]) -> Option<PathChange> {
+    let [about, name] = pair else { return None };
+    let about = std::str::from_utf8(about.strip_prefix(b":")?).ok()?;
+    let words: Vec<&str> = about.split(' ').collect();
+    let [old_mode, new_mode, old, new, _status] = words[..] else { return None };
+    Some(PathChange { path: path(name), old: entry(old_mode, old)?, new: entry(new_mode, new)? })
+}
+
+fn entry(mode: &str, oid: &str) -> Option<Option<Entry>> {
+    let kind = match mode {
+        "000000" => return Some(None),
+        "100755" => Kind::Executable,
+        "120000" => Kind::Link,
+        "160000" => Kind::Submodule,
+        mode if mode.starts_with("100") => Kind::File,
+        _ => return None,
+    };
+    Some(Some(Entry { kind, oid: Oid::new(oid).ok()? }))
+}
+
+/// `<added>\t<removed>\t<path>`, with `-` for what is no text.
+fn file_stat(field: &[u8]) -> Option<FileStat> {
+    let mut parts = field.splitn(3, |byte| *byte == b'\t');
+    let mut number = || std::str::from_utf8(parts.next()?).ok();
+    let (added, removed) = (number()?, number()?);
+    let lines = match (added, removed) {
+        ("-", "-") => None,
+        (added, removed) => Some((added.parse().ok()?, removed.parse().ok()?)),
+    };
+    Some(FileStat { path: path(parts.next()?), lines })
+}

@@ -1,0 +1,185 @@
+//! Bringing finished work to the base branch, with git plumbing.
+//!
+//! A changeset is **folded** into commits on top of what has landed, one for
+//! each task; **landed** by moving refs of our own in one transaction, after
+//! proof that exactly the approved change is in it; and **published** by a
+//! fast-forward of the base branch, which git does in the person's checkout if
+//! the branch is checked out. Each step may be repeated after a crash and comes
+//! to the same end: names follow from session and changeset, commits from their
+//! inputs, and every ref is compared before it is moved.
+//!
+//! Nothing here decides what lands, and nothing touches what a person has not
+//! committed: what would, waits and says why.
+
+mod checkout;
+mod fold;
+mod halfway;
+mod hooks;
+mod intent;
+mod land;
+mod message;
+mod patch;
+mod proof;
+mod publish;
+mod resolution;
+mod revert;
+mod tip;
+mod view;
+
+#[cfg(test)]
+mod tests;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use blueflame_core::ids::{ChangesetId, Oid, SessionId};
+
+pub use self::fold::{FoldOrder, FoldTask, Source};
+pub use self::land::{LandOrder, Work};
+pub use self::message::MessageStyle;
+pub use self::proof::Missing;
+pub use self::publish::{Publication, PublishOrder};
+pub use self::resolution::Conflicted;
+pub use self::revert::{LandedChangeset, RevertOrder};
+pub use self::tip::Tip;
+pub use self::view::ChangesetView;
+pub use crate::attempt::spec::Author;
+use crate::git::plumbing::Plumbing;
+pub use crate::git::trees::FileStat;
+use crate::git::trees::Signing;
+use crate::git::{Git, GitError};
+
+/// How long someone else's `index.lock` is waited for.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+#[derive(Debug, thiserror::Error)]
+pub enum LandingError {
+    #[error(transparent)]
+    Git(#[from] GitError),
+    #[error("the base branch `{branch}` does not exist")]
+    NoBase { branch: String },
+    #[error(
+        "`{branch}` moved and now conflicts with landed work in {}; merge `{landed}` into it",
+        words(files)
+    )]
+    BaseConflict { branch: String, landed: Oid, files: Vec<String> },
+    #[error(
+        "`{branch}` no longer has what was published to it; `git merge {published}` brings it back"
+    )]
+    Withdrawn { branch: String, published: Oid },
+    #[error("a commit could not be signed, which `commit.gpgsign` asks for: {message}")]
+    NotSigned { message: String },
+    #[error("there is nothing to fold")]
+    NothingToFold,
+    #[error("`{commit}` is not a row of commits on top of `{onto}`")]
+    NotOnTop { commit: Oid, onto: Oid },
+    #[error(transparent)]
+    Missing(#[from] Missing),
+    #[error("what was approved is another change than `{commit}`")]
+    NotApproved { commit: Oid },
+    #[error("landing `{commit}` would lose `{landed}`, which landed before")]
+    WouldLose { commit: Oid, landed: Oid },
+    #[error("`{changeset}` landed already, as `{commit}`")]
+    LandedOtherwise { changeset: ChangesetId, commit: Oid },
+    #[error("`{commit}` has not landed, so it cannot be published")]
+    NotLanded { commit: Oid },
+    #[error("no landed changeset is called `{changeset}`")]
+    UnknownChangeset { changeset: ChangesetId },
+    #[error("`{changeset}` landed in several sessions: {}", words(sessions))]
+    AmbiguousChangeset { changeset: ChangesetId, sessions: Vec<String> },
+    #[error("cannot {step} `{}`: {source}", path.display())]
+    File { step: &'static str, path: PathBuf, source: std::io::Error },
+}
+
+fn words(items: &[String]) -> String {
+    items.iter().map(|item| format!("`{item}`")).collect::<Vec<_>>().join(", ")
+}
+
+/// The person's repository, as work lands in it.
+#[derive(Clone, Debug)]
+pub struct Landing {
+    git: Plumbing,
+    common_dir: PathBuf,
+    patience: Duration,
+}
+
+impl Landing {
+    /// The repository that a directory belongs to.
+    pub fn open(dir: &Path) -> Result<Self, LandingError> {
+        let common_dir = Git::in_dir(dir).common_dir()?;
+        Ok(Landing::in_common_dir(common_dir))
+    }
+
+    fn in_common_dir(common_dir: PathBuf) -> Self {
+        Landing { git: Plumbing::of_repository(&common_dir), common_dir, patience: PATIENCE }
+    }
+
+    /// With another surrounding for git and another patience.
+    #[cfg(test)]
+    fn with(mut self, env: &[(&str, &str)], patience: Duration) -> Self {
+        for (name, value) in env {
+            self.git = self.git.with_env(name, value);
+        }
+        self.patience = patience;
+        self
+    }
+
+    /// Who commits here: as the person has told git, or else the program.
+    pub fn identity(&self) -> Result<Author, LandingError> {
+        let name = self.setting("user.name", &[])?;
+        let email = self.setting("user.email", &[])?;
+        Ok(match (name, email) {
+            (Some(name), Some(email)) => Author { name, email },
+            _ => Author { name: "Blue Flame".into(), email: "blueflame@localhost".into() },
+        })
+    }
+
+    /// Whether the person wants commits signed.
+    fn signing(&self) -> Result<Signing, LandingError> {
+        let wanted = self.setting("commit.gpgSign", &["--type=bool"])?;
+        Ok(if wanted.as_deref() == Some("true") { Signing::On } else { Signing::Off })
+    }
+
+    fn setting(&self, key: &str, how: &[&str]) -> Result<Option<String>, LandingError> {
+        let call = self.git.call(["config"]).as_configured();
+        let ran = call.words(how).words(["--get", key]).run()?;
+        match ran.code() {
+            Some(0) => Ok(Some(ran.text())),
+            Some(1) => Ok(None),
+            _ => Err(ran.failure().into()),
+        }
+    }
+}
+
+/// The refs of one session. They keep its commits from being collected.
+#[derive(Clone, Copy, Debug)]
+struct Refs<'a>(&'a SessionId);
+
+impl Refs<'_> {
+    /// Everything that has landed in the session.
+    fn integration(self) -> String {
+        format!("refs/blueflame/{}/integration", self.0)
+    }
+
+    /// What was last brought to the base branch.
+    fn published(self) -> String {
+        format!("refs/blueflame/{}/published", self.0)
+    }
+
+    fn folded(self, changeset: &ChangesetId) -> String {
+        format!("refs/blueflame/{}/folded/{changeset}", self.0)
+    }
+
+    fn landed(self, changeset: &ChangesetId) -> String {
+        format!("refs/blueflame/{}/landed/{changeset}", self.0)
+    }
+}
+
+fn branch_ref(branch: &str) -> String {
+    format!("refs/heads/{branch}")
+}
+
+/// Names for people: not every path is text.
+fn shown(paths: &[PathBuf]) -> Vec<String> {
+    paths.iter().map(|path| path.to_string_lossy().into_owned()).collect()
+}
