@@ -4,9 +4,12 @@
 //! decided in `blueflame-core`.
 
 pub mod agent;
+mod amounts;
 pub mod atomic_file;
 pub mod attempt;
+pub mod books;
 pub mod cli;
+mod columns;
 pub mod commands;
 pub mod config_file;
 pub mod diagnostics;
@@ -20,6 +23,7 @@ pub mod history;
 pub mod journal;
 pub mod narrate;
 pub mod process_tree;
+pub mod progress;
 pub mod projections;
 pub mod prompts;
 pub mod repo_lock;
