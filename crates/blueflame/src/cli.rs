@@ -30,6 +30,21 @@ pub struct Common {
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Show where a session stands
+    ///
+    /// Its stage, its tasks and the agents at work, what it has spent, whether it
+    /// waits for an answer, and whether anybody is working on it. It reads the
+    /// journal only, so it can be asked from any other terminal while the session
+    /// runs.
+    #[command(after_help = STATUS_EXAMPLES)]
+    Status(Status),
+    /// Show what a session has spent, and on what
+    ///
+    /// Tokens of each kind and dollars, by role, by task, by executor and for each
+    /// agent run. Every table adds up to the same total. Agents at work are
+    /// included, with what they have reported so far.
+    #[command(after_help = COST_EXAMPLES)]
+    Cost(Cost),
     /// Show what happened in a session, event by event
     Log(Log),
     /// Fold a session's journal again and prove its state and decisions
@@ -104,6 +119,32 @@ pub struct Agent {
     /// How long an answer may stop coming, for tests
     #[arg(long, value_name = "MS", hide = true)]
     pub stall_ms: Option<u64>,
+}
+
+/// Which session, and how to show it.
+#[derive(Debug, Args)]
+pub struct Status {
+    /// The session, or the beginning of its name [default: the newest]
+    pub session: Option<String>,
+    /// Print one JSON document: what `status.json` has, and more
+    #[arg(long)]
+    pub json: bool,
+    /// Show it again whenever something happens, until the session ends
+    ///
+    /// In a terminal the page is replaced in place; elsewhere one page follows
+    /// the other, and with --json one document a line.
+    #[arg(long, short)]
+    pub watch: bool,
+}
+
+/// Which session, and how to show it.
+#[derive(Debug, Args)]
+pub struct Cost {
+    /// The session, or the beginning of its name [default: the newest]
+    pub session: Option<String>,
+    /// Print one JSON document; amounts are whole millionths of a dollar
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// Which session, and which of its events.
@@ -190,6 +231,18 @@ pub enum RoleName {
     Validator,
     Merger,
 }
+
+const STATUS_EXAMPLES: &str = "\
+Examples:
+  $ blueflame status               the newest session
+  $ blueflame status --watch       keep an eye on it
+  $ blueflame status 20260206      the session of that day
+  $ blueflame status --json | jq .waiting_for";
+
+const COST_EXAMPLES: &str = "\
+Examples:
+  $ blueflame cost
+  $ blueflame cost --json | jq '.by_task[] | {name, cost_micro_usd}'";
 
 const POLICY_EXAMPLE: &str = r#"Example:
   $ echo '{"tool_name":"Bash","tool_input":{"command":"git push"}}' | blueflame policy check

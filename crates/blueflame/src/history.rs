@@ -3,7 +3,9 @@
 //! Reading needs no lock and changes nothing, so it works beside a running
 //! orchestrator.
 
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use blueflame_core::event::Event;
 use blueflame_core::state::{Illegal, State};
@@ -77,15 +79,10 @@ pub fn fold(
                 continue;
             }
         };
-        let event: Event =
-            record.event().map_err(|source| ReadError::Event { path: path.to_owned(), source })?;
+        let event = event(path, &record)?;
         visit(&Moment { record, event: &event, before: state.as_ref() });
-        let applied = match &mut state {
-            Some(state) => state.apply(record.at, &event),
-            None => State::begin(record.at, &event).map(|begun| state = Some(begun)),
-        };
         let seq = record.seq;
-        applied.map_err(|source| HistoryError::Illegal { path: path.to_owned(), seq, source })?;
+        apply(path, &mut state, &record, &event)?;
         last = seq;
     }
     if let Some(asked) = until.filter(|asked| *asked != last) {
@@ -93,4 +90,72 @@ pub fn fold(
     }
     let state = state.ok_or_else(|| HistoryError::Empty { path: path.to_owned() })?;
     Ok(History { header: reader.header().clone(), state, last })
+}
+
+/// Folds a journal and goes on as it grows, until `each` breaks. It is shown the
+/// state whenever everything that is there was read, at least once in every
+/// interval.
+pub fn follow<B>(
+    path: &Path,
+    every: Duration,
+    mut each: impl FnMut(&News<'_>) -> ControlFlow<B>,
+) -> Result<B, HistoryError> {
+    let mut state: Option<State> = None;
+    let mut read = 0;
+    let mut shown = None;
+    let mut reader = Reader::open(path)?;
+    reader.follow(every, |step| match step {
+        Step::Record(record) => {
+            read += 1;
+            let folded =
+                event(path, &record).and_then(|event| apply(path, &mut state, &record, &event));
+            match folded {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(error) => ControlFlow::Break(Err(error)),
+            }
+        }
+        Step::StartedOver => {
+            read += 1;
+            state = None;
+            ControlFlow::Continue(())
+        }
+        Step::NotYet => {
+            let grown = shown != Some(read);
+            shown = Some(read);
+            match &state {
+                Some(state) => match each(&News { state, grown }) {
+                    ControlFlow::Continue(()) => ControlFlow::Continue(()),
+                    ControlFlow::Break(end) => ControlFlow::Break(Ok(end)),
+                },
+                None => ControlFlow::Continue(()),
+            }
+        }
+    })?
+}
+
+/// A state that is as new as the journal.
+#[derive(Debug)]
+pub struct News<'a> {
+    pub state: &'a State,
+    /// Whether the journal has changed since the state was last shown.
+    pub grown: bool,
+}
+
+fn event(path: &Path, record: &Record<'_>) -> Result<Event, HistoryError> {
+    let read = record.event();
+    Ok(read.map_err(|source| ReadError::Event { path: path.to_owned(), source })?)
+}
+
+fn apply(
+    path: &Path,
+    state: &mut Option<State>,
+    record: &Record<'_>,
+    event: &Event,
+) -> Result<(), HistoryError> {
+    let applied = match state {
+        Some(state) => state.apply(record.at, event),
+        None => State::begin(record.at, event).map(|begun| *state = Some(begun)),
+    };
+    let illegal = |source| HistoryError::Illegal { path: path.to_owned(), seq: record.seq, source };
+    applied.map_err(illegal)
 }

@@ -4,11 +4,14 @@
 //! decided in `blueflame-core`.
 
 pub mod agent;
+mod amounts;
 pub mod atomic_file;
 pub mod attempt;
 mod capture;
 pub mod checks;
+pub mod books;
 pub mod cli;
+mod columns;
 pub mod commands;
 pub mod config_file;
 pub mod diagnostics;
@@ -24,6 +27,7 @@ pub mod journal;
 pub mod landing;
 pub mod narrate;
 pub mod process_tree;
+pub mod progress;
 pub mod projections;
 pub mod prompts;
 pub mod repo_lock;

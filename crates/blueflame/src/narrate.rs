@@ -132,16 +132,7 @@ fn words(event: &Event) -> String {
                 format!("{changeset}: the merged tree failed: {evidence}")
             }
         },
-        Event::ChangesetDeferred { changeset, why } => match why {
-            Deferral::NeedsUnlanded(need) => {
-                format!("{changeset}: deferred, {need} did not land")
-            }
-            Deferral::NothingLeft => format!("{changeset}: nothing is left of it"),
-            Deferral::NoBudget => format!("{changeset}: deferred, no budget to resolve conflicts"),
-            Deferral::BaseKeepsMoving => {
-                format!("{changeset}: deferred, its base would not hold still")
-            }
-        },
+        Event::ChangesetDeferred { changeset, why } => format!("{changeset}: {}", deferral(why)),
         Event::LandStarted { changeset } => format!("{changeset}: landing"),
         Event::LandFinished { changeset, result } => match result {
             LandResult::Landed => format!("{changeset}: landed"),
@@ -154,6 +145,16 @@ fn words(event: &Event) -> String {
                 format!("{} waits to be published: {reason}", short(commit.as_str()))
             }
         },
+    }
+}
+
+/// Why a changeset has to wait.
+pub fn deferral(why: &Deferral) -> String {
+    match why {
+        Deferral::NeedsUnlanded(need) => format!("deferred, {need} did not land"),
+        Deferral::NothingLeft => "nothing is left of it".into(),
+        Deferral::NoBudget => "deferred, no budget to resolve conflicts".into(),
+        Deferral::BaseKeepsMoving => "deferred, its base would not hold still".into(),
     }
 }
 
@@ -227,7 +228,8 @@ pub fn agent(event: &Event) -> Option<&AgentId> {
     }
 }
 
-fn question(gate: &Gate) -> String {
+/// What the person is asked, to follow "asked the person".
+pub fn question(gate: &Gate) -> String {
     match gate {
         Gate::Plan => "about the plan".into(),
         Gate::ValidationFailed(task) => format!("about {task}, which failed validation"),
@@ -327,11 +329,13 @@ fn cost(spend: &Spend) -> String {
     format!("{} ({} tokens)", spend.cost, spend.usage.total())
 }
 
-fn tasks(count: usize) -> String {
+/// So many tasks.
+pub fn tasks(count: usize) -> String {
     if count == 1 { "1 task".into() } else { format!("{count} tasks") }
 }
 
-fn short(oid: &str) -> &str {
+/// The beginning of an object's name, which is enough to know it again.
+pub fn short(oid: &str) -> &str {
     oid.get(..10).unwrap_or(oid)
 }
 

@@ -6,9 +6,9 @@
 //! The file is never removed: two processes could then hold two files of that
 //! name. Agents do not inherit it, because files are opened close-on-exec.
 
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read};
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
 use blueflame_core::ids::SessionId;
@@ -16,7 +16,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::failure::{Failure, Kind};
-use crate::store::WritableStore;
+use crate::store::{Store, WritableStore};
 
 /// The file always has this size, so that a change of holder is one write of one
 /// block: a reader never sees half of it and a killed holder never leaves half.
@@ -63,6 +63,56 @@ impl From<LockError> for Failure {
             LockError::Io { .. } => Failure::new(Kind::Internal, &error),
         }
     }
+}
+
+/// Whether an orchestrator is there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Presence {
+    Nobody,
+    /// Who, is not known in the moment before they say so.
+    Somebody(Option<Holder>),
+}
+
+/// Looks who holds a repository without touching the lock: whoever tries a lock
+/// has it for a moment, and an orchestrator that starts just then would be
+/// turned away.
+pub fn look(store: &Store) -> Result<Presence, LockError> {
+    let path = store.lock_file();
+    let mut file = match File::open(&path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Presence::Nobody),
+        Err(error) => return Err(failed("open", &path)(error)),
+    };
+    let metadata = file.metadata().map_err(failed("look at", &path))?;
+    let holder = read_holder(&mut file).map_err(failed("read", &path))?;
+    let held = match fs::read_to_string("/proc/locks") {
+        Ok(locks) => is_locked(&locks, (metadata.dev(), metadata.ino()), holder.as_ref()),
+        // Then what the file says is all there is.
+        Err(_) => holder.as_ref().is_some_and(is_alive),
+    };
+    Ok(if held { Presence::Somebody(holder) } else { Presence::Nobody })
+}
+
+/// Whether the kernel's list of locks has one on a file. Some file systems give
+/// their files another device there; then it has to be the holder's own.
+fn is_locked(locks: &str, (device, inode): (u64, u64), holder: Option<&Holder>) -> bool {
+    let device = format!("{:02x}:{:02x}", rustix::fs::major(device), rustix::fs::minor(device));
+    locks.lines().any(|line| {
+        // 1: FLOCK  ADVISORY  WRITE 4711 fd:01:12345 0 EOF
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let &[_, "FLOCK", _, _, pid, place, ..] = words.as_slice() else { return false };
+        let Some((on, file)) = place.rsplit_once(':') else { return false };
+        let holders = || holder.is_some_and(|holder| pid.parse() == Ok(holder.pid));
+        file.parse() == Ok(inode) && (on == device || holders())
+    })
+}
+
+fn is_alive(holder: &Holder) -> bool {
+    let pid = i32::try_from(holder.pid).ok().and_then(rustix::process::Pid::from_raw);
+    // Not being allowed to signal it means that it is there.
+    pid.is_some_and(|pid| {
+        !matches!(rustix::process::test_kill_process(pid), Err(rustix::io::Errno::SRCH))
+    })
 }
 
 /// The lock, as long as this lives.
@@ -152,6 +202,44 @@ mod tests {
     use super::*;
     use crate::file_system::Remote;
     use crate::store::Store;
+
+    #[test]
+    fn a_look_tells_whether_somebody_is_there_and_takes_nothing() {
+        let env = TestEnv::new();
+        let repository = env.repository("project");
+        let store = Store::find(repository.path()).unwrap();
+        assert_eq!(look(&store).unwrap(), Presence::Nobody);
+        let writable = store.for_writing(Remote::Refuse).unwrap();
+        let session = SessionId::new("ses-20261115-090000").unwrap();
+        let holder = Holder::this_process(session, Timestamp::UNIX_EPOCH);
+        let lock = RepoLock::take(&writable, &holder).unwrap();
+        assert_eq!(look(&store).unwrap(), Presence::Somebody(Some(holder.clone())));
+        // Killed: the text stays, the lock does not.
+        drop(lock);
+        assert_eq!(look(&store).unwrap(), Presence::Nobody);
+        RepoLock::take(&writable, &holder).unwrap().release().unwrap();
+        assert_eq!(look(&store).unwrap(), Presence::Nobody);
+    }
+
+    #[test]
+    fn the_kernels_list_of_locks_is_read_with_care() {
+        let session = SessionId::new("ses-20261115-090000").unwrap();
+        let holder = Holder { pid: 47, ..Holder::this_process(session, Timestamp::UNIX_EPOCH) };
+        let device = rustix::fs::makedev(0xfd, 1);
+        for (line, held) in [
+            ("1: FLOCK  ADVISORY  WRITE 47 fd:01:12345 0 EOF", true),
+            ("1: FLOCK  ADVISORY  WRITE 9 fd:01:12345 0 EOF", true),
+            ("1: FLOCK  ADVISORY  WRITE 47 00:2f:12345 0 EOF", true),
+            ("1: FLOCK  ADVISORY  WRITE 9 00:2f:12345 0 EOF", false),
+            ("1: FLOCK  ADVISORY  WRITE 47 fd:01:1234 0 EOF", false),
+            ("1: POSIX  ADVISORY  WRITE 47 fd:01:12345 0 EOF", false),
+            // Somebody waits; nobody has it.
+            ("1: -> FLOCK  ADVISORY  WRITE 47 fd:01:12345 0 EOF", false),
+            ("", false),
+        ] {
+            assert_eq!(is_locked(line, (device, 12345), Some(&holder)), held, "{line}");
+        }
+    }
 
     #[test]
     fn a_child_about_to_start_does_not_hold_what_was_given_back() {

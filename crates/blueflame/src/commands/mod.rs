@@ -2,9 +2,11 @@
 
 mod agent;
 mod config;
+mod cost;
 mod log;
 mod policy;
 mod replay;
+mod status;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -20,6 +22,8 @@ use crate::failure::{Failure, Kind};
 pub fn run(cli: Cli) -> ExitCode {
     let done = match cli.command {
         Command::Config { command } => config::run(&command, &cli.common).map(succeeded),
+        Command::Status(arguments) => status::run(&arguments, &cli.common).map(succeeded),
+        Command::Cost(arguments) => cost::run(&arguments, &cli.common).map(succeeded),
         Command::Log(arguments) => log::run(&arguments, &cli.common).map(succeeded),
         Command::Policy { command } => policy::run(&command, &cli.common).map(succeeded),
         Command::Replay(arguments) => replay::run(&arguments, &cli.common).map(succeeded),

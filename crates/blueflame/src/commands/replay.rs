@@ -14,7 +14,7 @@ use crate::failure::{Failure, Kind};
 use crate::git::Git;
 use crate::history;
 use crate::projections::Projections;
-use crate::report;
+use crate::report::{self, Scene};
 use crate::stdout;
 use crate::store::{Store, StoreError};
 
@@ -34,7 +34,8 @@ pub fn run(arguments: &Replay, common: &Common) -> Result<(), Failure> {
     if arguments.json {
         stdout::write(&format!("{document}\n"))?;
     } else {
-        eprint!("{}", report::page(&history.state));
+        let scene = Scene::of_the_past(&history.state);
+        eprint!("{}", report::page(&history.state, &scene));
     }
     if arguments.rebuild {
         for path in rebuild(place, named, &history.state)? {

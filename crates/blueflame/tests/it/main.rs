@@ -2,8 +2,10 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
 mod config_messages;
+mod cost_command;
 mod documents;
 mod history_commands;
 mod plan_messages;
 mod policy_command;
 mod policy_oracle;
+mod status_command;

@@ -123,6 +123,23 @@ impl Crew {
         (self.unaccounted > 0).then(|| unit.budget(self.unaccounted))
     }
 
+    /// What agents at work hold of the session's budget beyond what they have
+    /// spent.
+    pub fn held(&self) -> Option<Budget> {
+        let unit = self.session_budget.unit()?;
+        let unspent = |agent: &Agent| agent.held(unit).saturating_sub(unit.measure(&agent.spend));
+        let held = self.live.values().map(unspent).fold(0, u64::saturating_add);
+        (held > 0).then(|| unit.budget(held))
+    }
+
+    /// What is neither spent nor held.
+    pub fn left(&self) -> Option<Budget> {
+        match self.room() {
+            Room::Unlimited => None,
+            Room::Limited { unit, left, .. } => Some(unit.budget(left)),
+        }
+    }
+
     /// Whether so many percent of the session's budget are gone.
     pub fn is_nearly_spent(&self, percent: u8) -> bool {
         limited(self.session_budget).is_some_and(|(unit, limit)| {
