@@ -30,6 +30,21 @@ pub struct Common {
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// See a whole session in a small repository, without a key or a network
+    ///
+    /// Makes a small project in a temporary directory and runs a session in it:
+    /// plan, development, validation, merge. Git, processes, gates, policy and
+    /// gateway are the real ones; only the model is a script.
+    Demo(Demo),
+    /// Plan, develop, validate, merge and review, until the work has landed
+    ///
+    /// A planner breaks the task down, you approve the plan, agents work on it side
+    /// by side, what they made is checked, and you approve each changeset before
+    /// it lands. Ctrl-C stops in good order; `blueflame resume` goes on.
+    #[command(after_help = RUN_EXAMPLES)]
+    Run(Run),
+    /// Go on with a session that was stopped or interrupted
+    Resume(Resume),
     /// Show where a session stands
     ///
     /// Its stage, its tasks and the agents at work, what it has spent, whether it
@@ -84,7 +99,7 @@ pub enum Command {
     /// Run one of the project's commands and end all that it started; reports
     /// on standard input, which is a socket
     #[command(name = "__run", hide = true)]
-    Run {
+    Runner {
         /// End it after this many milliseconds
         deadline: u64,
         /// The command line
@@ -145,6 +160,65 @@ pub struct Cost {
     /// Print one JSON document; amounts are whole millionths of a dollar
     #[arg(long)]
     pub json: bool,
+}
+
+/// How the demo is run.
+#[derive(Debug, Args)]
+pub struct Demo {
+    /// Who plays the agents: `embedded`, or an agent program that is installed
+    #[arg(long, value_name = "EXECUTOR")]
+    pub executor: Option<String>,
+    /// Approve the plan and every changeset
+    #[arg(long)]
+    pub yes: bool,
+    /// Build the project in this directory and leave it there
+    #[arg(long, value_name = "DIR")]
+    pub keep: Option<PathBuf>,
+}
+
+/// What is to be done, and who answers.
+#[derive(Debug, Args)]
+pub struct Run {
+    /// What is to be done, in your words
+    #[arg(long, value_name = "TEXT", conflicts_with = "task_file")]
+    pub task: Option<String>,
+    /// A file that says what is to be done
+    #[arg(long, value_name = "FILE")]
+    pub task_file: Option<PathBuf>,
+    /// A plan of your own, in place of a planner's
+    #[arg(long, value_name = "FILE")]
+    pub plan: Option<PathBuf>,
+    /// Answers to all questions, for running unattended
+    #[arg(long, value_name = "FILE")]
+    pub decisions_file: Option<PathBuf>,
+    /// Show what would be done, and do nothing
+    #[arg(long, requires = "plan")]
+    pub dry_run: bool,
+    /// Print every event as JSON, one a line
+    #[arg(long)]
+    pub json: bool,
+    /// Run all agents with this executor
+    #[arg(long, value_name = "EXECUTOR")]
+    pub executor: Option<String>,
+    /// Approve the plan and every changeset, and go on while work remains
+    #[arg(long)]
+    pub yes: bool,
+}
+
+/// Which session, and who answers.
+#[derive(Debug, Args)]
+pub struct Resume {
+    /// The session, or the beginning of its name [default: the newest]
+    pub session: Option<String>,
+    /// Answers to all questions, for running unattended
+    #[arg(long, value_name = "FILE")]
+    pub decisions_file: Option<PathBuf>,
+    /// Print every event as JSON, one a line
+    #[arg(long)]
+    pub json: bool,
+    /// Approve the plan and every changeset, and go on while work remains
+    #[arg(long)]
+    pub yes: bool,
 }
 
 /// Which session, and which of its events.
@@ -249,6 +323,12 @@ const POLICY_EXAMPLE: &str = r#"Example:
   {"decision":"deny","rule":"commands.blocked","details":"..."}
 
 Rules and how to allow something: docs/policy.md"#;
+
+const RUN_EXAMPLES: &str = "\
+Examples:
+  blueflame run --task \"Add rate limiting to the API\"
+  blueflame run --task-file goal.md --yes
+  blueflame run --plan tasks.yaml --decisions-file answers.yaml --json";
 
 const EXIT_CODES: &str = "\
 Exit codes:

@@ -26,8 +26,12 @@ pub struct Loaded {
     pub config: Config,
     /// The file in its newest form, with all defaults.
     pub file: ConfigFile,
-    /// Where it was read from, as shown to people.
+    /// Where it was read from.
+    pub path: PathBuf,
+    /// The same, as shown to people.
     pub name: String,
+    /// Identifies what the file says.
+    pub fingerprint: String,
     /// The root of the repository to work on.
     pub repository: PathBuf,
     /// What was assumed for a file of an older version.
@@ -60,11 +64,18 @@ pub fn load(given: Option<&Path>) -> Result<Loaded, Failure> {
     let broken = reading.problems.iter().any(|problem| problem.severity == Severity::Error);
     match (reading.config, reading.file, repository) {
         (Some(config), Some(file), Some(repository)) if !broken => {
-            Ok(Loaded { config, file, name, repository, notes: reading.notes })
+            let fingerprint = fingerprint(&bytes);
+            let notes = reading.notes;
+            Ok(Loaded { config, file, path, name, fingerprint, repository, notes })
         }
         // The problems were shown already.
         _ => Err(Failure::new(Kind::Usage, "")),
     }
+}
+
+/// Identifies what a configuration file says.
+pub fn fingerprint(bytes: &[u8]) -> String {
+    blake3::hash(bytes).to_hex()[..16].to_owned()
 }
 
 fn default_path() -> Result<PathBuf, Failure> {
@@ -169,7 +180,9 @@ fn unknown_prices(config: &Config, file: &ConfigFile) -> Vec<Problem> {
                 Role::Validator => &models.validator,
                 Role::Merger => &models.merger,
             };
-            let counted = config.counts_dollars(role) && prices::known(model).is_none();
+            let priced =
+                prices::known(model).is_some() || config.gateway.prices.contains_key(&model.value);
+            let counted = config.counts_dollars(role) && !priced;
             counted.then(|| {
                 Problem::warning(
                     format!("models.{role}"),

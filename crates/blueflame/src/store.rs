@@ -209,6 +209,11 @@ impl SessionDir {
         &self.path
     }
 
+    /// The directories of its agent runs.
+    pub fn attempts(&self) -> PathBuf {
+        self.path.join("attempts")
+    }
+
     pub fn journal(&self) -> PathBuf {
         self.path.join("journal.jsonl")
     }

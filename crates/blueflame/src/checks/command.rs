@@ -20,6 +20,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
 use tokio::net::{UnixStream, unix::pipe};
 use tokio::process::{Child, Command};
@@ -72,7 +73,7 @@ pub struct Order<'a> {
 }
 
 /// What came of a command.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CommandResult {
     pub command: String,
     pub exit: CommandExit,
@@ -82,7 +83,7 @@ pub struct CommandResult {
     pub took: Duration,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum CommandExit {
     Passed,
     Failed {

@@ -3,9 +3,13 @@
 mod agent;
 mod config;
 mod cost;
+mod demo;
+mod dry_run;
 mod log;
 mod policy;
 mod replay;
+mod resume;
+mod run;
 mod status;
 
 use std::path::PathBuf;
@@ -22,6 +26,9 @@ use crate::failure::{Failure, Kind};
 pub fn run(cli: Cli) -> ExitCode {
     let done = match cli.command {
         Command::Config { command } => config::run(&command, &cli.common).map(succeeded),
+        Command::Demo(arguments) => demo::run(&arguments),
+        Command::Run(arguments) => run::run(&arguments, &cli.common),
+        Command::Resume(arguments) => resume::run(&arguments, &cli.common),
         Command::Status(arguments) => status::run(&arguments, &cli.common).map(succeeded),
         Command::Cost(arguments) => cost::run(&arguments, &cli.common).map(succeeded),
         Command::Log(arguments) => log::run(&arguments, &cli.common).map(succeeded),
@@ -40,7 +47,7 @@ pub fn run(cli: Cli) -> ExitCode {
                 )),
             }
         }
-        Command::Run { deadline, command } => {
+        Command::Runner { deadline, command } => {
             checks::runner::run(Duration::from_millis(deadline), &command)
                 .map(succeeded)
                 .map_err(|error| Failure::new(Kind::Internal, error))

@@ -124,6 +124,11 @@ impl Landing {
         self
     }
 
+    /// The commits of a row on top of another, the oldest first.
+    pub fn commits(&self, onto: &Oid, commit: &Oid) -> Result<Vec<Oid>, LandingError> {
+        Ok(self.chain(onto, commit)?.into_iter().map(|link| link.commit).collect())
+    }
+
     /// Who commits here: as the person has told git, or else the program.
     pub fn identity(&self) -> Result<Author, LandingError> {
         let name = self.setting("user.name", &[])?;

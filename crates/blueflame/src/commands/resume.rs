@@ -1,0 +1,23 @@
+//! `blueflame resume`: goes on with a session that was left.
+
+use std::process::ExitCode;
+
+use super::run::{self, Asking};
+use crate::cli::{Common, Resume};
+use crate::config_file;
+use crate::failure::Failure;
+use crate::file_system::Remote;
+use crate::store::Store;
+
+pub fn run(arguments: &Resume, common: &Common) -> Result<ExitCode, Failure> {
+    let loaded = config_file::load(common.config.as_deref())?;
+    let store = Store::find(&loaded.repository)?;
+    let directory = store.resolve(arguments.session.as_deref())?;
+    let store = store.for_writing(Remote::Refuse)?;
+    let asking = Asking::new(
+        arguments.decisions_file.as_deref(),
+        arguments.yes,
+        loaded.config.planning.interactive,
+    )?;
+    run::go_on(loaded, &store, directory, asking, arguments.json)
+}

@@ -1,0 +1,312 @@
+//! `blueflame run`: a whole session, from a goal to landed changesets.
+
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anstream::eprintln;
+use blueflame_core::config::Config;
+use blueflame_core::event::End;
+use blueflame_core::ids::{ExecutorName, SessionId};
+use blueflame_core::plan::{Plan, PlanContext};
+use blueflame_core::rules::PerRole;
+use blueflame_core::state::State;
+use blueflame_gateway::credential::Credential;
+use blueflame_gateway::upstream::{BadUpstream, Surroundings, Upstream};
+use jiff::Timestamp;
+
+use crate::cli::{Common, Run};
+use crate::config_file::{self, Loaded};
+use crate::diagnostics;
+use crate::executor::{self, find};
+use crate::failure::{Failure, Kind};
+use crate::file_system::Remote;
+use crate::journal::{Header, Writer};
+use crate::people::{Decisions, Respondent, Terminal};
+use crate::repo_lock::{Holder, RepoLock};
+use crate::session::site::{Manner, Site};
+use crate::session::{self, Left, Session, Watch};
+use crate::store::{SessionDir, Store, WritableStore};
+
+pub fn run(arguments: &Run, common: &Common) -> Result<ExitCode, Failure> {
+    let mut loaded = config_file::load(common.config.as_deref())?;
+    if let Some(executor) = &arguments.executor {
+        use_executor(&mut loaded.config, executor)?;
+    }
+    let goal = goal(arguments)?;
+    let plan = arguments.plan.as_deref().map(|path| read_plan(path, &loaded.config)).transpose()?;
+    if arguments.dry_run {
+        return super::dry_run::show(&loaded, plan.as_ref());
+    }
+    let store = Store::find(&loaded.repository)?.for_writing(Remote::Refuse)?;
+    mention_unfinished(&store)?;
+    let asking = Asking::new(
+        arguments.decisions_file.as_deref(),
+        arguments.yes,
+        loaded.config.planning.interactive,
+    )?;
+    start(loaded, &store, goal, plan, asking, arguments.json)
+}
+
+/// Begins a session and runs it.
+pub fn start(
+    loaded: Loaded,
+    store: &WritableStore,
+    goal: String,
+    plan: Option<Plan>,
+    asking: Asking,
+    json: bool,
+) -> Result<ExitCode, Failure> {
+    check_prerequisites(&loaded)?;
+    let now = Timestamp::now();
+    let (lock, directory) = begin(store, now)?;
+    let site = Arc::new(Site::new(loaded, directory, asking.manner())?);
+    let first = session::first_event(&site, goal, plan);
+    let state = State::begin(now, &first).map_err(|illegal| Failure::new(Kind::Usage, illegal))?;
+    let header = Header::new(site.session.id().clone());
+    let mut journal = Writer::create(&site.session.journal(), &header, now)
+        .map_err(|error| Failure::new(Kind::Internal, error))?;
+    journal.append(&[(now, &first)]).map_err(|error| Failure::new(Kind::Internal, error))?;
+    let id = site.session.id().clone();
+    eprintln!("session {id} begins; `blueflame status` shows it from another terminal");
+    let respondent = asking.respondent(&site)?;
+    let session = Session::new(site, lock, journal, state, respondent, Watch::new(json));
+    finish(&id, runtime()?.block_on(session.run()))
+}
+
+/// Goes on with a session that was left.
+pub fn go_on(
+    loaded: Loaded,
+    store: &WritableStore,
+    directory: SessionDir,
+    asking: Asking,
+    json: bool,
+) -> Result<ExitCode, Failure> {
+    check_prerequisites(&loaded)?;
+    let now = Timestamp::now();
+    let id = directory.id().clone();
+    let lock = RepoLock::take(store, &Holder::this_process(id.clone(), now))?;
+    let site = Arc::new(Site::new(loaded, directory, asking.manner())?);
+    let (journal, state, repaired) = session::reopen(&site.session)?;
+    if let Some(end) = state.ended() {
+        eprintln!("session {id} has ended: {}", crate::narrate::ending(end));
+        lock.release()?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    eprintln!("session {id} goes on");
+    let respondent = asking.respondent(&site)?;
+    let mut session = Session::new(site, lock, journal, state, respondent, Watch::new(json));
+    let left = runtime()?.block_on(async {
+        session.take_over(repaired).await?;
+        session.run().await
+    });
+    finish(&id, left)
+}
+
+fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::new(Kind::Internal, error))
+}
+
+/// The exit code for how a session was left.
+fn finish(id: &SessionId, left: Result<Left, Failure>) -> Result<ExitCode, Failure> {
+    let on = format!("`blueflame resume {id}` goes on");
+    let quiet = |kind| Err(Failure::new(kind, ""));
+    match left? {
+        Left::Ended(End::Complete | End::NothingToDo) => Ok(ExitCode::SUCCESS),
+        Left::Ended(End::Incomplete | End::CycleLimit | End::PlanningFailed) => {
+            quiet(Kind::Incomplete)
+        }
+        Left::Ended(End::PlanDeclined | End::PlanRejectedTooOften | End::Stopped) => {
+            quiet(Kind::Declined)
+        }
+        Left::Ended(End::Budget) => quiet(Kind::Budget),
+        Left::Suspended { unanswered: None } => {
+            Err(Failure::new(Kind::Interrupted, "stopped; nothing is lost").hint(on))
+        }
+        Left::Suspended { unanswered: Some(why) } => Err(Failure::from(why).hint(on)),
+    }
+}
+
+/// Who answers, and whether a planner may ask.
+#[derive(Debug)]
+pub struct Asking {
+    decisions: Option<PathBuf>,
+    yes: bool,
+    interactive: bool,
+}
+
+impl Asking {
+    pub fn new(decisions: Option<&Path>, yes: bool, interactive: bool) -> Result<Self, Failure> {
+        let unattended = decisions.is_some() || yes || !std::io::stdin().is_terminal();
+        Ok(Asking {
+            decisions: decisions.map(Path::to_owned),
+            yes,
+            interactive: interactive && !unattended,
+        })
+    }
+
+    fn manner(&self) -> Manner {
+        Manner { interactive: self.interactive }
+    }
+
+    fn respondent(&self, site: &Site) -> Result<Respondent, Failure> {
+        let decisions = self.decisions.as_deref().map(|path| read_decisions(path, site));
+        Ok(Respondent::new(decisions.transpose()?, self.yes, Terminal::of_process()))
+    }
+}
+
+fn read_decisions(path: &Path, _site: &Site) -> Result<Decisions, Failure> {
+    let bytes = read_file(path, "decisions file")?;
+    Decisions::read(&bytes, path).map_err(|problems| {
+        diagnostics::show(&problems, &path.display().to_string(), &bytes);
+        Failure::new(Kind::Usage, "")
+    })
+}
+
+fn read_plan(path: &Path, config: &Config) -> Result<Plan, Failure> {
+    let bytes = read_file(path, "plan")?;
+    let name = path.display().to_string();
+    match Plan::read(&bytes, &PlanContext::of(config)) {
+        Ok((plan, warnings)) => {
+            diagnostics::show(&warnings, &name, &bytes);
+            Ok(plan)
+        }
+        Err(problems) => {
+            diagnostics::show(&problems, &name, &bytes);
+            Err(Failure::new(Kind::Usage, ""))
+        }
+    }
+}
+
+fn read_file(path: &Path, what: &str) -> Result<Vec<u8>, Failure> {
+    std::fs::read(path).map_err(|error| {
+        Failure::new(
+            Kind::Usage,
+            format!("the {what} `{}` cannot be read: {error}", path.display()),
+        )
+    })
+}
+
+fn goal(arguments: &Run) -> Result<String, Failure> {
+    let text = match (&arguments.task, &arguments.task_file, &arguments.plan) {
+        (Some(text), _, _) => text.clone(),
+        (None, Some(path), _) => {
+            String::from_utf8_lossy(&read_file(path, "task file")?).into_owned()
+        }
+        (None, None, Some(plan)) => format!("the plan in {}", plan.display()),
+        (None, None, None) => {
+            return Err(Failure::new(Kind::Usage, "what is to be done?")
+                .hint("say it with --task \"...\", or bring a plan with --plan FILE"));
+        }
+    };
+    if text.trim().is_empty() {
+        return Err(Failure::new(Kind::Usage, "the task is empty"));
+    }
+    Ok(text.trim().to_owned())
+}
+
+/// Every role is run by this executor, and by no other.
+pub fn use_executor(config: &mut Config, name: &str) -> Result<(), Failure> {
+    let known = executor::named(name).is_some();
+    let name = ExecutorName::new(name).ok().filter(|_| known).ok_or_else(|| {
+        let names: Vec<&str> = executor::ALL.iter().map(|it| it.name()).collect();
+        Failure::new(Kind::Usage, format!("there is no executor `{name}`"))
+            .hint(format!("there are: {}", names.join(", ")))
+    })?;
+    let chain = vec![name];
+    config.executors.chains = PerRole {
+        planner: chain.clone(),
+        worker: chain.clone(),
+        validator: chain.clone(),
+        merger: chain,
+    };
+    Ok(())
+}
+
+/// What has to be there before anything starts.
+fn check_prerequisites(loaded: &Loaded) -> Result<(), Failure> {
+    let config = &loaded.config;
+    let chains = &config.executors.chains;
+    for chain in [&chains.planner, &chains.worker, &chains.validator, &chains.merger] {
+        let mut reasons = Vec::new();
+        let usable = chain.iter().any(|name| match executor::named(name.as_str()) {
+            None => {
+                reasons.push(format!("`{name}` cannot run agents yet"));
+                false
+            }
+            Some(executor) => match find::program(executor) {
+                None => {
+                    reasons.push(format!("`{name}` is not installed, or not in PATH"));
+                    false
+                }
+                Some(_) => true,
+            },
+        });
+        if !usable {
+            return Err(Failure::new(Kind::Missing, reasons.join("; ")).hint(
+                "choose another with --executor, or under `executors` in the configuration",
+            ));
+        }
+    }
+    for name in executor::ALL {
+        let used = [&chains.planner, &chains.worker, &chains.validator, &chains.merger];
+        if used.iter().any(|chain| chain.iter().any(|it| it.as_str() == name.name()))
+            && let Some(program) = find::program(name)
+            && let find::Found::Usable { warning: Some(warning), .. } = find::look(name, &program)
+        {
+            eprintln!("warning: {warning}");
+        }
+    }
+    check_upstream(loaded)?;
+    eprintln!(
+        "warning: this version has no sandbox yet: tool calls are judged, and nothing else \
+         keeps an agent from what you can do yourself"
+    );
+    Ok(())
+}
+
+fn check_upstream(loaded: &Loaded) -> Result<(), Failure> {
+    let config = &loaded.config.gateway;
+    if matches!(config.upstream, blueflame_core::config::Upstream::Replay(_)) {
+        return Ok(());
+    }
+    let key = std::env::var(&config.credential_env).ok();
+    let key = key.map(Credential::new).transpose().map_err(|error| {
+        Failure::new(Kind::Missing, format!("`{}`: {error}", config.credential_env))
+    })?;
+    let directory = loaded.path.parent().unwrap_or(Path::new("."));
+    let surroundings = Surroundings { directory, key, recordings: Vec::new() };
+    match Upstream::configured(config, &surroundings) {
+        Ok(_) => Ok(()),
+        Err(BadUpstream::Script { path, text, problems }) => {
+            diagnostics::show(&problems, &path.display().to_string(), &text);
+            Err(Failure::new(Kind::Usage, ""))
+        }
+        Err(error @ BadUpstream::NoKey { .. }) => Err(Failure::new(Kind::Missing, error)
+            .hint(format!("put your key into {}", config.credential_env))
+            .hint("or try it without: `blueflame demo`")),
+        Err(error) => Err(Failure::new(Kind::Missing, error)),
+    }
+}
+
+/// A new session: its name, its directory, and the lock.
+fn begin(store: &WritableStore, now: Timestamp) -> Result<(RepoLock, SessionDir), Failure> {
+    let name = now.strftime("ses-%Y%m%d-%H%M%S").to_string();
+    let id = SessionId::new(name).map_err(|error| Failure::new(Kind::Internal, error))?;
+    let lock = RepoLock::take(store, &Holder::this_process(id.clone(), now))?;
+    let directory = store.begin(&id)?;
+    Ok((lock, directory))
+}
+
+fn mention_unfinished(store: &WritableStore) -> Result<(), Failure> {
+    if let Some(id) = session::unfinished(store.store())? {
+        eprintln!(
+            "note: session {id} was left unfinished; `blueflame resume {id}` goes on with it"
+        );
+    }
+    Ok(())
+}

@@ -1,0 +1,230 @@
+//! Agents at work: each is started, followed and concluded by a task of its own,
+//! which turns what it sees into facts for the session.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use blueflame_core::event::{Event, Work};
+use blueflame_core::ids::AgentId;
+use blueflame_core::money::Spend;
+use jiff::Timestamp;
+use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::task::spawn_blocking;
+use tokio::time::Instant;
+
+use super::brief::Brief;
+use super::conclude;
+use super::post::{Occurrence, Post};
+use super::prepare::{self, Job};
+use super::site::Site;
+use crate::attempt::directory::{Directory, Registered, Standing};
+use crate::attempt::link::{self, Link, StartError};
+use crate::attempt::messages::{Command, Report};
+use crate::attempt::sealed::Sealed;
+use crate::attempt::spec::Secrets;
+use crate::checks::command as command_run;
+use crate::executor::Sight;
+
+/// Spending is recorded at most this often; the end always is.
+const USAGE_EVERY: Duration = Duration::from_secs(2);
+
+/// How long a pause is that a provider asked for without saying so.
+const UNNAMED_PAUSE: Duration = Duration::from_secs(60);
+
+/// How long one command of `worktree.prepare` may take.
+const PREPARE_TIMEOUT: Duration = Duration::from_secs(30 * 60);
+
+/// An agent run that was started, by us or by an orchestrator before us.
+#[derive(Clone, Debug)]
+pub struct Run {
+    pub agent: AgentId,
+    pub work: Work,
+    pub brief: Brief,
+}
+
+/// Starts an agent and follows it to its end.
+pub async fn run(
+    site: Arc<Site>,
+    job: Job,
+    post: Post,
+    commands: UnboundedReceiver<Command>,
+    stop: tokio::sync::watch::Receiver<bool>,
+) {
+    let agent = job.agent.clone();
+    let (work, brief) = (job.work.clone(), job.brief.clone());
+    match start(&site, job, &post, stop).await {
+        Ok(registered) => {
+            let process = registered.process.clone();
+            post.fact(Event::AgentStarted { agent: agent.clone(), process });
+            follow(site, Run { agent, work, brief }, registered, post, commands).await;
+        }
+        Err(reason) => post.fact(Event::AgentStartFailed { agent, reason }),
+    }
+}
+
+async fn start(
+    site: &Arc<Site>,
+    job: Job,
+    post: &Post,
+    mut stop: tokio::sync::watch::Receiver<bool>,
+) -> Result<Registered, String> {
+    let agent = job.agent.clone();
+    let (preparing, directory) = (Arc::clone(site), site.attempt(&job.work, &job.agent));
+    let ready = spawn_blocking(move || prepare::prepare(&preparing, &job))
+        .await
+        .map_err(|error| error.to_string())??;
+    for warning in ready.warnings {
+        post.send(Occurrence::Warning(warning));
+    }
+    post.send(Occurrence::Seen { agent, what: format!("prompt: {}", ready.sizes) });
+    let root = directory.root().to_owned();
+    let directory = Directory::create(&root, &ready.spec).map_err(|error| error.to_string())?;
+    for command in &ready.workspace.prepare {
+        let surroundings = command_run::Surroundings {
+            program: site.blueflame.clone(),
+            home: directory.home(),
+            tmp: directory.tmp(),
+            path: site.path.clone().into(),
+            variables: Default::default(),
+        };
+        let order = command_run::Order {
+            command,
+            directory: &ready.workspace.path,
+            timeout: PREPARE_TIMEOUT,
+            keep: None,
+        };
+        let result = command_run::run(order, &surroundings, &mut stop).await;
+        if !result.passed() {
+            return Err(format!(
+                "`{command}` (worktree.prepare) {}: {}",
+                result.exit, result.output
+            ));
+        }
+    }
+    let site = Arc::clone(site);
+    spawn_blocking(move || {
+        let secrets = Secrets { credential: site.credential.clone() };
+        let started = link::start(&site.blueflame, &directory, &secrets)
+            .map_err(|error: StartError| error.to_string())?;
+        let registered = started.registered;
+        let mut child = started.child;
+        // Whoever started it has to take leave of it.
+        std::thread::spawn(move || child.wait());
+        Ok(registered)
+    })
+    .await
+    .map_err(|error| error.to_string())?
+}
+
+/// Follows an agent that runs, however it was started.
+pub async fn follow(
+    site: Arc<Site>,
+    run: Run,
+    registered: Registered,
+    post: Post,
+    mut commands: UnboundedReceiver<Command>,
+) {
+    let directory = site.attempt(&run.work, &run.agent);
+    loop {
+        listen(&run.agent, &registered.sockets, &post, &mut commands).await;
+        // The line is down: it ended, it died, or we were too slow.
+        match directory.standing() {
+            Ok(Standing::Ended(sealed)) => {
+                collect(&site, run, *sealed, &post).await;
+                return;
+            }
+            Ok(Standing::Lost { spend }) => {
+                post.fact(Event::AgentLost { agent: run.agent, spend });
+                return;
+            }
+            Ok(Standing::NotStarted) => {
+                let spend = Some(Spend::default());
+                post.fact(Event::AgentLost { agent: run.agent, spend });
+                return;
+            }
+            Ok(Standing::Running(_)) => tokio::time::sleep(Duration::from_millis(50)).await,
+            Err(error) => {
+                post.send(Occurrence::Broken(error.to_string()));
+                return;
+            }
+        }
+    }
+}
+
+/// Hears reports and passes commands on, until the other side hangs up.
+async fn listen(
+    agent: &AgentId,
+    sockets: &Path,
+    post: &Post,
+    commands: &mut UnboundedReceiver<Command>,
+) {
+    let Ok(mut link) = Link::connect(sockets).await else { return };
+    let mut recorded = Spend::default();
+    let mut recorded_at: Option<Instant> = None;
+    loop {
+        let report = tokio::select! {
+            report = link.next() => match report {
+                Ok(Some(report)) => report,
+                Ok(None) | Err(_) => return,
+            },
+            Some(command) = commands.recv() => {
+                if link.send(&command).await.is_err() {
+                    return;
+                }
+                continue;
+            }
+        };
+        let agent = agent.clone();
+        match report {
+            Report::Usage { spend } => {
+                let due = recorded_at.is_none_or(|at| at.elapsed() >= USAGE_EVERY);
+                if spend != recorded && due {
+                    recorded = spend;
+                    recorded_at = Some(Instant::now());
+                    post.fact(Event::UsageReported { agent, spend });
+                }
+            }
+            Report::GrantWanted => post.fact(Event::GrantWanted { agent }),
+            Report::ProviderLimited { until, .. } => {
+                let unnamed = || Timestamp::now() + UNNAMED_PAUSE;
+                post.fact(Event::ProviderLimited { until: until.unwrap_or_else(unnamed) });
+            }
+            Report::Snapshot { commit } => post.fact(Event::SnapshotTaken { agent, commit }),
+            Report::Questions { ticket, questions } => {
+                post.send(Occurrence::Asked { agent, ticket, questions });
+            }
+            Report::Judged { tool, target, allowed, rule } => {
+                let denied = if allowed { String::new() } else { format!("denied ({rule}): ") };
+                post.send(Occurrence::Seen { agent, what: format!("{denied}{tool} {target}") });
+            }
+            Report::Seen(Sight::Said { text }) => {
+                post.send(Occurrence::Seen { agent, what: text });
+            }
+            Report::Seen(Sight::Retries { status }) => {
+                let status = status.map_or_else(String::new, |status| format!(" after {status}"));
+                post.send(Occurrence::Seen { agent, what: format!("asks again{status}") });
+            }
+            Report::Seen(Sight::Ready { .. } | Sight::Used { .. }) => {}
+            Report::Warning { text } => {
+                post.send(Occurrence::Warning(format!("{agent}: {text}")));
+            }
+            Report::Ended => return,
+        }
+    }
+}
+
+/// Turns a sealed result into what the run came to.
+pub async fn collect(site: &Arc<Site>, run: Run, sealed: Sealed, post: &Post) {
+    let agent = run.agent.clone();
+    if let Some(commit) = sealed.snapshot.clone() {
+        post.fact(Event::SnapshotTaken { agent: agent.clone(), commit });
+    }
+    let spend = sealed.spend;
+    let concluding = Arc::clone(site);
+    let outcome = spawn_blocking(move || conclude::outcome(&concluding, &run, sealed)).await;
+    match outcome {
+        Ok(outcome) => post.fact(Event::AgentExited { agent, outcome, spend }),
+        Err(error) => post.send(Occurrence::Broken(error.to_string())),
+    }
+}

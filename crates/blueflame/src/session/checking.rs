@@ -1,0 +1,149 @@
+//! What the orchestrator finds out about finished work by itself, in tasks
+//! beside the session.
+
+use std::fs;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use blueflame_core::event::Event;
+use blueflame_core::ids::{Role, TaskId};
+use blueflame_core::inspection;
+use blueflame_core::policy::{Policy, PolicyRules};
+use blueflame_core::state::task::Task;
+use serde_json::Value;
+
+use super::Session;
+use super::post::Occurrence;
+use super::prepare::start_of;
+use super::site::Site;
+use crate::attempt::directory::Directory;
+use crate::checks::acceptance;
+use crate::checks::checkout::CleanCheckout;
+use crate::checks::command::{CommandResult, Surroundings};
+use crate::checks::facts;
+
+/// How long each acceptance command may take.
+const ACCEPTANCE_TIMEOUT: Duration = Duration::from_secs(30 * 60);
+
+/// Looks the finished work of a task over.
+pub fn inspect(session: &Session, id: &TaskId) {
+    let Some(task) = session.state.board.get(id).cloned() else { return };
+    let (site, post) = session.parts();
+    let id = id.clone();
+    tokio::spawn(async move {
+        match violations(&site, &task).await {
+            Ok((violations, remarks)) => {
+                keep(&site, &task, "remarks", &remarks);
+                for remark in remarks {
+                    post.send(Occurrence::Warning(format!("{id}: {remark}")));
+                }
+                post.fact(Event::InspectionFinished { task: id, violations });
+            }
+            Err(why) => post.send(Occurrence::Broken(why)),
+        }
+    });
+}
+
+async fn violations(site: &Site, task: &Task) -> Result<(Vec<String>, Vec<String>), String> {
+    let start = start_of(site, task)?;
+    let Some(commit) = task.phase.commit() else { return Ok(Default::default()) };
+    let author = format!("{} <{}>", site.author.name, site.author.email);
+    let work = facts::gather(&site.common, &start, commit, &author)
+        .await
+        .map_err(|error| error.to_string())?;
+    let rules = PolicyRules::of(&site.config, Role::Worker, &task.spec.file_locks);
+    let policy = Policy::new(rules).map_err(|error| error.to_string())?;
+    let found = inspection::inspect(&policy, &work);
+    Ok((found.violations(), told(&found.remarks)))
+}
+
+fn told(findings: &[inspection::Finding]) -> Vec<String> {
+    findings.iter().map(ToString::to_string).collect()
+}
+
+/// Runs the acceptance commands on a clean checkout of the task's commit.
+pub fn accept(session: &Session, id: &TaskId) {
+    let Some(task) = session.state.board.get(id).cloned() else { return };
+    let (site, post) = session.parts();
+    let mut stop = session.stop.subscribe();
+    let id = id.clone();
+    tokio::spawn(async move {
+        let configured = site.config.validation.acceptance.iter();
+        let commands: Vec<String> = configured.chain(&task.spec.acceptance).cloned().collect();
+        if commands.is_empty() {
+            post.fact(Event::AcceptanceFinished { task: id, failures: Vec::new() });
+            return;
+        }
+        let Some(commit) = task.phase.commit() else { return };
+        let place = site.session.path().join("checkouts");
+        let results =
+            match (CleanCheckout::of(&site.common, commit, &place).await, surroundings(&site)) {
+                (Ok(checkout), Ok(around)) => {
+                    acceptance::run_acceptance(
+                        &checkout,
+                        &commands,
+                        ACCEPTANCE_TIMEOUT,
+                        &around,
+                        &mut stop,
+                    )
+                    .await
+                }
+                (Err(error), _) => return post.send(Occurrence::Broken(error.to_string())),
+                (_, Err(why)) => return post.send(Occurrence::Broken(why)),
+            };
+        // What was cut short says nothing; it is run again when the session
+        // goes on.
+        if *stop.borrow() {
+            return;
+        }
+        keep(&site, &task, "acceptance", &results);
+        let failures = acceptance::failures(&results);
+        post.fact(Event::AcceptanceFinished { task: id, failures });
+    });
+}
+
+/// What commands that we run find around them.
+pub fn surroundings(site: &Site) -> Result<Surroundings, String> {
+    let (home, tmp) = (site.session.path().join("home"), site.session.path().join("tmp"));
+    for directory in [&home, &tmp] {
+        fs::create_dir_all(directory).map_err(|error| error.to_string())?;
+    }
+    Ok(Surroundings {
+        program: site.blueflame.clone(),
+        home,
+        tmp,
+        path: site.path.clone().into(),
+        variables: Default::default(),
+    })
+}
+
+fn kept(site: &Site, task: &Task, what: &str) -> PathBuf {
+    site.last_attempt(task).root().join(format!("{what}.json"))
+}
+
+/// Keeps results beside the attempt, for validators and people.
+fn keep(site: &Site, task: &Task, what: &str, results: &impl serde::Serialize) {
+    if let Ok(json) = serde_json::to_vec_pretty(results) {
+        let _ = fs::write(kept(site, task, what), json);
+    }
+}
+
+/// The results of the acceptance commands, as they were kept.
+pub fn acceptance_results(site: &Site, task: &Task) -> Vec<CommandResult> {
+    let text = fs::read(kept(site, task, "acceptance")).unwrap_or_default();
+    serde_json::from_slice(&text).unwrap_or_default()
+}
+
+/// What the policy saw a worker do, in short.
+pub fn audit_summary(directory: &Directory) -> Option<String> {
+    let text = fs::read_to_string(directory.audit_file()).ok()?;
+    let lines: Vec<Value> =
+        text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+    let denied: Vec<&Value> = lines.iter().filter(|line| line["decision"] == "deny").collect();
+    let mut summary = format!("{} tool calls, {} of them denied.", lines.len(), denied.len());
+    for line in denied.iter().take(10) {
+        let part = |name: &str| line[name].as_str().unwrap_or_default().to_owned();
+        summary.push_str(&format!("\n- {} {}: {}", part("tool"), part("target"), part("rule")));
+    }
+    Some(summary)
+}

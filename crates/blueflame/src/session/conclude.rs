@@ -1,0 +1,104 @@
+//! What an agent run came to: what the attempt process sealed, and what is found
+//! in the workspace.
+
+use blueflame_core::answer::{self, MergerReport};
+use blueflame_core::outcome::{Outcome, Product};
+use blueflame_core::plan::{Plan, PlanContext};
+use blueflame_core::state::merging::Changeset;
+use blueflame_core::state::task::{Phase, Task};
+use serde_json::Value;
+
+use super::agents::Run;
+use super::brief::Brief;
+use super::merging;
+use super::prepare::workspace_of;
+use super::site::Site;
+use crate::attempt::sealed::{Ending, Sealed};
+use crate::workspace::Workspace;
+
+/// The outcome of a run. Looking at what a worker left takes a while.
+pub fn outcome(site: &Site, run: &Run, sealed: Sealed) -> Outcome {
+    let output = match sealed.ending {
+        Ending::Failed(outcome) => return outcome,
+        Ending::Stopped { output, .. } => output.unwrap_or_default(),
+    };
+    let outcome = match &run.brief {
+        Brief::Plan { tasks, .. } => Ok(plan(site, tasks, &output)),
+        Brief::Develop { .. } => development(site, run),
+        Brief::Validate { .. } => Ok(verdict(&output)),
+        Brief::Resolve { changeset, tasks } => resolution(site, run, changeset, tasks, &output),
+    };
+    outcome.unwrap_or_else(|detail| Outcome::Crashed { detail })
+}
+
+fn malformed(problems: Vec<String>) -> Outcome {
+    Outcome::Malformed { problems }
+}
+
+fn plan(site: &Site, tasks: &[Task], output: &Value) -> Outcome {
+    let landed = tasks.iter().filter(|task| matches!(task.phase, Phase::Merged { .. }));
+    let landed = landed.map(|task| task.spec.id.clone()).collect();
+    let context = PlanContext::of(&site.config).after(landed);
+    match Plan::read(output.to_string().as_bytes(), &context) {
+        Ok((plan, _)) => Outcome::Finished { product: Product::Plan(plan) },
+        Err(problems) => malformed(problems.iter().map(ToString::to_string).collect()),
+    }
+}
+
+fn development(site: &Site, run: &Run) -> Result<Outcome, String> {
+    let workspace = workspace(site, run)?;
+    Ok(match site.workspaces.harvest(&workspace) {
+        Ok(harvest) => {
+            let outcome = harvest.left_behind().outcome();
+            if matches!(outcome, Outcome::Finished { .. }) {
+                // Everything that is of use has been taken over.
+                let _ = site.workspaces.remove(&workspace);
+            }
+            outcome
+        }
+        Err(refused) => Outcome::Violated { violations: vec![refused.to_string()] },
+    })
+}
+
+fn verdict(output: &Value) -> Outcome {
+    match answer::read_verdict(output) {
+        Ok(verdict) => Outcome::Finished { product: Product::Verdict(verdict) },
+        Err(problems) => malformed(problems),
+    }
+}
+
+fn resolution(
+    site: &Site,
+    run: &Run,
+    changeset: &Changeset,
+    tasks: &[Task],
+    output: &Value,
+) -> Result<Outcome, String> {
+    match answer::read_merger_report(output) {
+        Ok(MergerReport::Resolved { .. }) => {}
+        Ok(MergerReport::Unresolved { report }) => {
+            return Ok(Outcome::Finished { product: Product::Unresolvable { report } });
+        }
+        Err(problems) => return Ok(malformed(problems)),
+    }
+    let workspace = workspace(site, run)?;
+    let harvest = match site.workspaces.harvest(&workspace) {
+        Ok(harvest) => harvest,
+        Err(refused) => return Ok(Outcome::Violated { violations: vec![refused.to_string()] }),
+    };
+    let left = harvest.left_behind().outcome();
+    if !matches!(left, Outcome::Finished { .. }) {
+        return Ok(left);
+    }
+    let order = merging::fold_order(site, changeset, tasks)?;
+    let fold =
+        site.landing.fold_resolution(&order, &harvest.head).map_err(|error| error.to_string())?;
+    let _ = site.workspaces.remove(&workspace);
+    Ok(Outcome::Finished { product: Product::Resolution(fold) })
+}
+
+/// Where the run took place, as its spec says.
+fn workspace(site: &Site, run: &Run) -> Result<Workspace, String> {
+    let spec = site.attempt(&run.work, &run.agent).spec().map_err(|error| error.to_string())?;
+    Ok(workspace_of(site, &run.work, &spec.start))
+}

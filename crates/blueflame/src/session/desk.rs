@@ -1,0 +1,119 @@
+//! The desk at which the person is asked, on a thread of its own: people take
+//! their time, and a terminal blocks.
+
+use std::sync::Arc;
+use std::sync::mpsc::{self, Sender};
+use std::thread;
+
+use blueflame_core::event::Event;
+use blueflame_core::gate::Gate;
+use blueflame_core::state::State;
+use tokio::sync::mpsc::UnboundedSender;
+
+use super::post::{Occurrence, Post};
+use super::site::Site;
+use crate::attempt::messages::Command;
+use crate::executor::Question;
+use crate::people::{Cancel, ChangesetPage, Occasion, Respondent, Unanswered};
+
+/// What is put to the person.
+enum Request {
+    Gate { gate: Gate, state: Box<State>, site: Arc<Site>, page: Option<ChangesetPage> },
+    Questions { ticket: String, questions: Vec<Question>, commands: UnboundedSender<Command> },
+}
+
+#[derive(Debug)]
+pub struct Desk {
+    requests: Sender<(Request, Cancel)>,
+    post: Post,
+    /// The gate that is being asked; planners' questions are not taken back.
+    asking: Option<Cancel>,
+}
+
+impl std::fmt::Debug for Request {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Request::Gate { gate, .. } => write!(f, "{gate:?}"),
+            Request::Questions { ticket, .. } => write!(f, "questions {ticket}"),
+        }
+    }
+}
+
+impl Desk {
+    pub fn open(mut respondent: Respondent, post: Post) -> Desk {
+        let (requests, waiting) = mpsc::channel::<(Request, Cancel)>();
+        let answers = post.clone();
+        thread::spawn(move || {
+            while let Ok((request, cancel)) = waiting.recv() {
+                serve(&mut respondent, request, &cancel, &answers);
+            }
+        });
+        Desk { requests, post, asking: None }
+    }
+
+    pub fn ask(&mut self, gate: Gate, state: State, site: Arc<Site>, page: Option<ChangesetPage>) {
+        let request = Request::Gate { gate, state: Box::new(state), site, page };
+        self.asking = self.put(request);
+    }
+
+    pub fn put_questions(
+        &mut self,
+        ticket: String,
+        questions: Vec<Question>,
+        commands: UnboundedSender<Command>,
+    ) {
+        self.put(Request::Questions { ticket, questions, commands });
+    }
+
+    /// Takes the open question back.
+    pub fn withdraw(&mut self) {
+        if let Some(cancel) = self.asking.take() {
+            cancel.withdraw();
+        }
+    }
+
+    fn put(&mut self, request: Request) -> Option<Cancel> {
+        match Cancel::new() {
+            Ok(cancel) => {
+                let _ = self.requests.send((request, cancel.clone()));
+                Some(cancel)
+            }
+            Err(error) => {
+                let why = format!("nobody can be asked: {error}");
+                self.post.send(Occurrence::Broken(why));
+                None
+            }
+        }
+    }
+}
+
+fn serve(respondent: &mut Respondent, request: Request, cancel: &Cancel, post: &Post) {
+    match request {
+        Request::Gate { gate, state, site, page } => {
+            let tasks_file = site.repository.join(site.config.project.tasks_file.as_str());
+            let occasion = Occasion {
+                changeset: page.as_ref(),
+                ..Occasion::new(&gate, &state, &site.config, &site.repository, &tasks_file)
+            };
+            match respondent.answer(&occasion, cancel) {
+                Ok(answer) => post.fact(Event::GateAnswered { gate, answer }),
+                Err(why) => unanswered(why, post),
+            }
+        }
+        Request::Questions { ticket, questions, commands } => {
+            match respondent.answer_questions(&questions, cancel) {
+                Ok(answers) => {
+                    let _ = commands.send(Command::Answer { ticket, answers });
+                }
+                Err(why) => unanswered(why, post),
+            }
+        }
+    }
+}
+
+fn unanswered(why: Unanswered, post: &Post) {
+    match why {
+        Unanswered::Withdrawn | Unanswered::Interrupted => {}
+        why => post.send(Occurrence::Unanswered(why)),
+    }
+}

@@ -1,0 +1,297 @@
+//! The merge wave: folding, checking, landing and publishing, each in a task
+//! beside the session.
+
+use std::time::Duration;
+
+use blueflame_core::event::{Event, LandResult, VerifyResult};
+use blueflame_core::gate::Gate;
+use blueflame_core::ids::{ChangesetId, Oid, TaskId};
+use blueflame_core::outcome::Fold;
+use blueflame_core::state::merging::{Changeset, ChangesetPhase};
+use blueflame_core::state::task::Task;
+use jiff::Timestamp;
+use tokio::sync::watch;
+use tokio::task::{JoinError, spawn_blocking};
+
+use super::Session;
+use super::brief::{fold_of, tasks_of};
+use super::checking::surroundings;
+use super::post::{Occurrence, Post};
+use super::prepare::start_of;
+use super::site::Site;
+use crate::checks::acceptance;
+use crate::checks::checkout::CleanCheckout;
+use crate::landing::{
+    FoldOrder, FoldTask, LandOrder, LandingError, MessageStyle, PublishOrder, Source, Tip, Work,
+};
+use crate::people::{ChangesetPage, FileStat};
+
+/// How long each command of `merge.verify` may take.
+const VERIFY_TIMEOUT: Duration = Duration::from_secs(60 * 60);
+
+pub fn fold(session: &Session, id: &ChangesetId) {
+    let Some((changeset, tasks)) = parts_of(session, id) else { return };
+    let (site, post) = session.parts();
+    let id = id.clone();
+    beside(post, move || {
+        let order = fold_order(&site, &changeset, &tasks)?;
+        let result = site.landing.fold(&order).map_err(|error| error.to_string())?;
+        Ok(Event::FoldFinished { changeset: id, result })
+    });
+}
+
+pub fn verify(session: &Session, id: &ChangesetId) {
+    let Some((changeset, tasks)) = parts_of(session, id) else { return };
+    let Some(fold) = fold_of(&changeset).cloned() else { return };
+    let (site, post) = session.parts();
+    let (id, mut stop) = (id.clone(), session.stop.subscribe());
+    tokio::spawn(async move {
+        let result = verification(&site, &fold, &tasks, &mut stop).await;
+        // A check that was cut short has no result.
+        match result {
+            Ok(Some(result)) => post.fact(Event::VerifyFinished { changeset: id, result }),
+            Ok(None) => {}
+            Err(why) => post.send(Occurrence::Broken(why)),
+        }
+    });
+}
+
+pub fn land(session: &Session, id: &ChangesetId) {
+    let Some((changeset, tasks)) = parts_of(session, id) else { return };
+    let ChangesetPhase::Landing { fold } = changeset.phase.clone() else { return };
+    let (site, post) = session.parts();
+    let id = id.clone();
+    beside(post, move || {
+        let order = LandOrder {
+            session: site.session.id().clone(),
+            changeset: id.clone(),
+            base_branch: site.config.project.base_branch.clone(),
+            tip: tip(&site)?,
+            commit: fold.commit,
+            approved: changeset.approved.unwrap_or_default(),
+            work: Work::Tasks(sources(&site, &tasks)?),
+        };
+        let result = match site.landing.land(&order) {
+            Ok(result) => result,
+            // It was folded onto something that is not there any more.
+            Err(LandingError::NotOnTop { .. } | LandingError::WouldLose { .. }) => {
+                LandResult::BaseMoved
+            }
+            Err(error) => return Err(error.to_string()),
+        };
+        Ok(Event::LandFinished { changeset: id, result })
+    });
+}
+
+pub fn publish(session: &Session, commit: &Oid) {
+    let (site, post) = session.parts();
+    let commit = commit.clone();
+    beside(post, move || {
+        let order = PublishOrder {
+            session: site.session.id().clone(),
+            base_branch: site.config.project.base_branch.clone(),
+            expected: tip(&site)?.base,
+            commit: commit.clone(),
+        };
+        let publication = site.landing.publish(&order).map_err(|error| error.to_string())?;
+        let result = publication.result(&order.base_branch);
+        Ok(Event::PublishFinished { commit, result })
+    });
+}
+
+/// What a review of a changeset shows; `None` for other questions.
+pub fn page(session: &Session, gate: &Gate) -> Option<ChangesetPage> {
+    let Gate::Changeset(id) = gate else { return None };
+    let (changeset, tasks) = parts_of(session, id)?;
+    let fold = fold_of(&changeset)?;
+    let site = &session.site;
+    let onto = tip(site).ok()?.onto;
+    let view = site.landing.changeset_view(&onto, &fold.commit).ok()?;
+    let all = &session.state.merging.changesets;
+    let number = all.iter().position(|other| other.planned.id == *id)? + 1;
+    let mut notes = Vec::new();
+    let missing = changeset.planned.tasks.len() - changeset.tasks.len();
+    if missing > 0 {
+        notes.push(format!("the group is incomplete: {missing} of its tasks are not in here"));
+    }
+    let cost = tasks.iter().filter_map(|task| task.last_worker.as_ref());
+    Some(ChangesetPage {
+        number,
+        of: all.len(),
+        group: changeset.planned.group.clone(),
+        tasks: tasks.iter().map(|it| (it.spec.id.clone(), it.spec.title.clone())).collect(),
+        files: view
+            .files
+            .iter()
+            .map(|file| FileStat {
+                path: file.path.to_string_lossy().into_owned(),
+                insertions: file.lines.map_or(0, |(added, _)| added.into()),
+                deletions: file.lines.map_or(0, |(_, removed)| removed.into()),
+                binary: file.lines.is_none(),
+            })
+            .collect(),
+        insertions: view.insertions.into(),
+        deletions: view.deletions.into(),
+        commits: Vec::new(),
+        checks: evidence(site),
+        cost: cost.fold(Default::default(), |sum, (_, spend)| {
+            blueflame_core::money::Spend::plus(sum, *spend)
+        }),
+        notes,
+        diff: view.diff,
+    })
+}
+
+/// What is known about the tree before it is asked for.
+fn evidence(site: &Site) -> String {
+    match site.config.merge.verify.as_slice() {
+        [] => "no check is configured (merge.verify): nothing was run on this tree".to_owned(),
+        commands => format!("passed on exactly this tree: {}", commands.join("; ")),
+    }
+}
+
+/// The order to fold a changeset as it stands.
+pub fn fold_order(site: &Site, changeset: &Changeset, tasks: &[Task]) -> Result<FoldOrder, String> {
+    let style = MessageStyle {
+        pattern: site.config.validation.commit_format.as_ref().map(|it| it.pattern.clone()),
+    };
+    let tasks = tasks.iter().zip(sources(site, tasks)?).map(|(task, source)| FoldTask {
+        source,
+        title: task.spec.title.clone(),
+        kind: "feat".to_owned(),
+        agent: task.last_worker.as_ref().map(|(agent, _)| agent.clone()),
+        cost: task.last_worker.as_ref().map_or_else(String::new, |(_, it)| it.cost.to_string()),
+        validation: "passed".to_owned(),
+    });
+    Ok(FoldOrder {
+        session: site.session.id().clone(),
+        changeset: changeset.planned.id.clone(),
+        onto: tip(site)?.onto,
+        tasks: tasks.collect(),
+        author: site.author.clone(),
+        when: Timestamp::now(),
+        style,
+    })
+}
+
+fn sources(site: &Site, tasks: &[Task]) -> Result<Vec<Source>, String> {
+    tasks
+        .iter()
+        .map(|task| {
+            let commit = task.phase.commit().cloned();
+            let commit =
+                commit.ok_or_else(|| format!("`{}` has no finished work", task.spec.id))?;
+            let (task, start) = (task.spec.id.clone(), start_of(site, task)?);
+            Ok(Source { task, start, commit })
+        })
+        .collect()
+}
+
+fn tip(site: &Site) -> Result<Tip, String> {
+    let branch = &site.config.project.base_branch;
+    site.landing
+        .integration_tip(site.session.id(), branch, &site.author, Timestamp::now())
+        .map_err(|error| error.to_string())
+}
+
+fn parts_of(session: &Session, id: &ChangesetId) -> Option<(Changeset, Vec<Task>)> {
+    let changeset = session.state.merging.get(id)?;
+    Some((changeset.clone(), tasks_of(&session.state, changeset)))
+}
+
+/// Runs something that takes a while, and posts what comes of it.
+fn beside(post: Post, work: impl FnOnce() -> Result<Event, String> + Send + 'static) {
+    tokio::spawn(async move {
+        match flat(spawn_blocking(work).await) {
+            Ok(event) => post.fact(event),
+            Err(why) => post.send(Occurrence::Broken(why)),
+        }
+    });
+}
+
+fn flat<T>(joined: Result<Result<T, String>, JoinError>) -> Result<T, String> {
+    joined.unwrap_or_else(|error| Err(error.to_string()))
+}
+
+/// Checks exactly the folded tree; a red result is tried once more and then
+/// traced to the first task with which it is red. `None` if it was cut short.
+async fn verification(
+    site: &Site,
+    fold: &Fold,
+    tasks: &[Task],
+    stop: &mut watch::Receiver<bool>,
+) -> Result<Option<VerifyResult>, String> {
+    if site.config.merge.verify.is_empty() {
+        return Ok(Some(VerifyResult::NotConfigured));
+    }
+    for passed in [VerifyResult::Passed, VerifyResult::PassedOnRerun] {
+        match check(site, &fold.commit, stop).await? {
+            Check::Green => return Ok(Some(passed)),
+            Check::Cut => return Ok(None),
+            Check::Red(evidence) if passed == VerifyResult::PassedOnRerun => {
+                let culprit = culprit(site, fold, tasks, stop).await?;
+                return Ok(Some(VerifyResult::Failed { culprit, evidence }));
+            }
+            Check::Red(_) => {}
+        }
+    }
+    Ok(None)
+}
+
+/// What the check said about one tree.
+enum Check {
+    Green,
+    Red(String),
+    /// The session stops.
+    Cut,
+}
+
+async fn check(
+    site: &Site,
+    commit: &Oid,
+    stop: &mut watch::Receiver<bool>,
+) -> Result<Check, String> {
+    let place = site.session.path().join("checkouts");
+    let checkout =
+        CleanCheckout::of(&site.common, commit, &place).await.map_err(|error| error.to_string())?;
+    let around = surroundings(site)?;
+    let commands = &site.config.merge.verify;
+    let results =
+        acceptance::run_acceptance(&checkout, commands, VERIFY_TIMEOUT, &around, stop).await;
+    if *stop.borrow() {
+        return Ok(Check::Cut);
+    }
+    let failures = acceptance::failures(&results);
+    Ok(if failures.is_empty() { Check::Green } else { Check::Red(failures.join("\n")) })
+}
+
+/// The first task with which the check is red, found by halving. The commits of
+/// a fold are one for each task; a resolved conflict is a single one, and tells
+/// nothing.
+async fn culprit(
+    site: &Site,
+    fold: &Fold,
+    tasks: &[Task],
+    stop: &mut watch::Receiver<bool>,
+) -> Result<Option<TaskId>, String> {
+    let [first, rest @ ..] = tasks else { return Ok(None) };
+    if rest.is_empty() {
+        return Ok(Some(first.spec.id.clone()));
+    }
+    let onto = tip(site)?.onto;
+    let commits = site.landing.commits(&onto, &fold.commit).map_err(|error| error.to_string())?;
+    if commits.len() != tasks.len() {
+        return Ok(None);
+    }
+    // Everything before `low` is green, everything from `high` on is red.
+    let (mut low, mut high) = (0, commits.len() - 1);
+    while low < high {
+        let middle = usize::midpoint(low, high);
+        match check(site, &commits[middle], stop).await? {
+            Check::Green => low = middle + 1,
+            Check::Red(_) => high = middle,
+            Check::Cut => return Ok(None),
+        }
+    }
+    Ok(Some(tasks[low].spec.id.clone()))
+}

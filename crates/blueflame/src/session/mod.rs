@@ -1,0 +1,409 @@
+//! A session: does what the core decides, and tells the core what happened.
+//!
+//! One loop. It asks the core what to do, records each intent, sets it in
+//! motion, and waits for what comes of anything: facts, which are recorded in
+//! the order they arrive. Everything that takes time happens in tasks beside
+//! it, so that the loop is always ready to record and to stop.
+
+mod agents;
+mod brief;
+mod checking;
+mod conclude;
+mod desk;
+mod merging;
+mod post;
+mod prepare;
+mod resume;
+pub mod site;
+mod watch;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use blueflame_core::decide::{Action, decide, was_decided};
+use blueflame_core::event::{End, Event};
+use blueflame_core::gate::Gate;
+use blueflame_core::ids::{AgentId, SessionId};
+use blueflame_core::state::State;
+use jiff::Timestamp;
+use rustix::process::Signal;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
+
+use self::brief::Brief;
+use self::desk::Desk;
+use self::post::{Occurrence, Post};
+use self::prepare::Job;
+use self::site::Site;
+pub use self::watch::Watch;
+use crate::attempt::messages::Command;
+use crate::failure::{Failure, Kind};
+use crate::history;
+use crate::journal::Writer;
+use crate::people::{Respondent, Unanswered};
+use crate::process_tree;
+use crate::projections::Projections;
+use crate::repo_lock::RepoLock;
+use crate::store::{SessionDir, Store};
+
+/// How often free memory is looked at.
+const MEMORY_EVERY: Duration = Duration::from_secs(5);
+
+/// A session that runs.
+#[derive(Debug)]
+pub struct Session {
+    site: Arc<Site>,
+    /// Held as long as anything is written.
+    lock: Option<RepoLock>,
+    journal: Writer,
+    state: State,
+    post: Post,
+    inbox: UnboundedReceiver<Occurrence>,
+    agents: BTreeMap<AgentId, UnboundedSender<Command>>,
+    desk: Desk,
+    watch: Watch,
+    views: Projections,
+    /// Tells commands of ours to end.
+    stop: tokio::sync::watch::Sender<bool>,
+    waiting_until: Option<Timestamp>,
+    unanswered: Option<Unanswered>,
+}
+
+/// How a session was left.
+#[derive(Debug)]
+pub enum Left {
+    Ended(End),
+    /// It can be resumed.
+    Suspended {
+        unanswered: Option<Unanswered>,
+    },
+}
+
+impl Session {
+    /// Goes on with a state that the journal has already.
+    pub fn new(
+        site: Arc<Site>,
+        lock: RepoLock,
+        journal: Writer,
+        state: State,
+        respondent: Respondent,
+        watch: Watch,
+    ) -> Session {
+        let (post, inbox) = Post::office();
+        let tasks_file = site.config.project.tasks_file.as_str();
+        let views = Projections::new(&site.repository, &site.common, tasks_file);
+        Session {
+            desk: Desk::open(respondent, post.clone()),
+            views,
+            site,
+            lock: Some(lock),
+            journal,
+            state,
+            post,
+            inbox,
+            agents: BTreeMap::new(),
+            watch,
+            stop: tokio::sync::watch::Sender::new(false),
+            waiting_until: None,
+            unanswered: None,
+        }
+    }
+
+    /// Runs until the session ends or is left.
+    pub async fn run(mut self) -> Result<Left, Failure> {
+        let mut interrupts = signal(SignalKind::interrupt()).map_err(internal)?;
+        let mut terminations = signal(SignalKind::terminate()).map_err(internal)?;
+        let mut hang_ups = signal(SignalKind::hangup()).map_err(internal)?;
+        let mut memory = tokio::time::interval(MEMORY_EVERY);
+        let mut paint = tokio::time::interval(Duration::from_millis(250));
+        let mut stops = 0;
+        loop {
+            self.act()?;
+            if let Some(end) = self.state.ended() {
+                self.leave()?;
+                return Ok(Left::Ended(end));
+            }
+            if self.state.suspended {
+                self.leave()?;
+                return Ok(Left::Suspended { unanswered: self.unanswered });
+            }
+            tokio::select! {
+                Some(occurrence) = self.inbox.recv() => self.happened(occurrence)?,
+                _ = memory.tick() => self.look_at_memory()?,
+                _ = paint.tick() => self.watch.tick(&self.state),
+                _ = interrupts.recv() => { stops += 1; self.stop(stops)?; }
+                _ = terminations.recv() => { stops += 1; self.stop(stops)?; }
+                _ = hang_ups.recv() => { stops += 1; self.stop(stops)?; }
+            }
+        }
+    }
+
+    /// Does everything that is to be done now.
+    fn act(&mut self) -> Result<(), Failure> {
+        loop {
+            let mut acted = false;
+            for action in decide(&self.state) {
+                let number = random_number()?;
+                let fingerprint = self.site.current_fingerprint();
+                if let Some(intent) = action.intent(number, &fingerprint) {
+                    if !was_decided(&self.state, &intent) {
+                        return Err(Failure::new(
+                            Kind::Internal,
+                            format!("a decision would not be taken again: {intent:?}"),
+                        ));
+                    }
+                    self.record(&intent).map_err(internal)?;
+                    acted = true;
+                    self.perform(action, &intent);
+                } else {
+                    self.perform_silently(&action);
+                }
+            }
+            if !acted {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Journal, then apply, then report. What cannot follow is not written.
+    fn record(&mut self, event: &Event) -> Result<(), Unrecorded> {
+        let at = Timestamp::now().max(self.state.last_at);
+        let mut next = self.state.clone();
+        next.apply(at, event).map_err(|illegal| Unrecorded::Illegal(illegal.to_string()))?;
+        self.journal
+            .append(&[(at, event)])
+            .map_err(|error| Unrecorded::Journal(error.to_string()))?;
+        self.state = next;
+        self.watch.event(at, event, &self.state);
+        if let Err(error) = self.views.write(&self.state) {
+            self.watch.warn(&format!("the views could not be written: {error}"));
+        }
+        Ok(())
+    }
+
+    fn happened(&mut self, occurrence: Occurrence) -> Result<(), Failure> {
+        match occurrence {
+            Occurrence::Fact(event) => match self.record(&event) {
+                Ok(()) => {
+                    if let Event::AgentExited { agent, .. }
+                    | Event::AgentLost { agent, .. }
+                    | Event::AgentStartFailed { agent, .. } = &event
+                    {
+                        self.agents.remove(agent);
+                        self.watch.gone(agent);
+                    }
+                    Ok(())
+                }
+                // It was overtaken by something else, such as an answer to a
+                // question that was taken back.
+                Err(Unrecorded::Illegal(_)) => Ok(()),
+                Err(unrecorded) => Err(internal(unrecorded)),
+            },
+            Occurrence::Seen { agent, what } => {
+                self.watch.seen(&agent, &what);
+                Ok(())
+            }
+            Occurrence::Asked { agent, ticket, questions } => {
+                if let Some(commands) = self.agents.get(&agent) {
+                    self.watch.pause();
+                    self.desk.put_questions(ticket, questions, commands.clone());
+                }
+                Ok(())
+            }
+            Occurrence::Unanswered(why) => {
+                self.unanswered = Some(why);
+                self.record(&Event::StopRequested).map_err(internal)
+            }
+            Occurrence::Warning(text) => {
+                self.watch.warn(&text);
+                Ok(())
+            }
+            Occurrence::Broken(why) => Err(Failure::new(Kind::Internal, why)),
+        }
+    }
+
+    fn perform(&mut self, action: Action, intent: &Event) {
+        match (action, intent) {
+            (Action::Spawn { work, executor, cap, grant }, Event::AgentClaimed { agent, .. }) => {
+                match Brief::of(&self.state, &work) {
+                    Some(brief) => {
+                        let agent = agent.clone();
+                        self.spawn(Job { agent, work, executor, cap, grant, brief });
+                    }
+                    None => {
+                        let reason = "nothing is known of its work".to_owned();
+                        self.post.fact(Event::AgentStartFailed { agent: agent.clone(), reason });
+                    }
+                }
+            }
+            (Action::Grant { agent, grant }, _) => {
+                self.tell(&agent, Command::Grant { grant });
+            }
+            (Action::StopAgent { agent }, _) => self.tell(&agent, Command::Stop),
+            (Action::Inspect { task }, _) => checking::inspect(self, &task),
+            (Action::Accept { task }, _) => checking::accept(self, &task),
+            (Action::Fold { changeset, .. }, _) => merging::fold(self, &changeset),
+            (Action::Verify { changeset }, _) => merging::verify(self, &changeset),
+            (Action::Land { changeset }, _) => merging::land(self, &changeset),
+            (Action::Publish { commit }, _) => merging::publish(self, &commit),
+            (Action::Ask { gate }, _) => self.ask(&gate),
+            (Action::Withdraw { .. }, _) => self.desk.withdraw(),
+            _ => {}
+        }
+    }
+
+    /// Waiting leaves no trace in the journal.
+    fn perform_silently(&mut self, action: &Action) {
+        if let Action::WaitUntil { at } = action
+            && self.waiting_until != Some(*at)
+        {
+            self.waiting_until = Some(*at);
+            let (post, at) = (self.post.clone(), *at);
+            tokio::spawn(async move {
+                let wait = at.duration_since(Timestamp::now());
+                tokio::time::sleep(wait.try_into().unwrap_or(Duration::ZERO)).await;
+                post.fact(Event::PauseEnded);
+            });
+        }
+    }
+
+    fn spawn(&mut self, job: Job) {
+        let (commands, receiver) = mpsc::unbounded_channel();
+        self.agents.insert(job.agent.clone(), commands);
+        self.watch.started(&job.agent, &job.work);
+        tokio::spawn(agents::run(
+            Arc::clone(&self.site),
+            job,
+            self.post.clone(),
+            receiver,
+            self.stop.subscribe(),
+        ));
+    }
+
+    /// Follows an agent that another orchestrator started.
+    fn adopt(&mut self, run: agents::Run, registered: crate::attempt::directory::Registered) {
+        let (commands, receiver) = mpsc::unbounded_channel();
+        self.agents.insert(run.agent.clone(), commands);
+        self.watch.started(&run.agent, &run.work);
+        let (site, post) = (Arc::clone(&self.site), self.post.clone());
+        tokio::spawn(agents::follow(site, run, registered, post, receiver));
+    }
+
+    fn tell(&self, agent: &AgentId, command: Command) {
+        if let Some(commands) = self.agents.get(agent) {
+            let _ = commands.send(command);
+        }
+    }
+
+    fn ask(&mut self, gate: &Gate) {
+        self.watch.pause();
+        let page = merging::page(self, gate);
+        self.desk.ask(gate.clone(), self.state.clone(), Arc::clone(&self.site), page);
+    }
+
+    fn look_at_memory(&mut self) -> Result<(), Failure> {
+        if self.state.rules.memory_per_agent_mb.is_none() {
+            return Ok(());
+        }
+        let Some(free_mb) = free_memory_mb() else { return Ok(()) };
+        // Only what changes anything is worth a line in the journal.
+        let mut then = self.state.clone();
+        let event = Event::MemorySampled { free_mb };
+        if then.apply(self.state.last_at, &event).is_ok()
+            && then.memory_holds != self.state.memory_holds
+        {
+            self.record(&event).map_err(internal)?;
+        }
+        Ok(())
+    }
+
+    /// The first time: an orderly stop. The second time: everything at once.
+    fn stop(&mut self, times: u32) -> Result<(), Failure> {
+        let _ = self.stop.send(true);
+        self.desk.withdraw();
+        self.watch.go_on();
+        if times == 1 {
+            self.watch.say("stopping: agents save their work; once more to kill them");
+            if self.state.stopping {
+                return Ok(());
+            }
+            return self.record(&Event::StopRequested).map_err(internal);
+        }
+        for agent in self.state.crew.live().values() {
+            if let Some(process) = &agent.process {
+                let _ = process_tree::signal(process, Signal::KILL);
+            }
+        }
+        Err(Failure::new(Kind::Interrupted, "killed; nothing that was recorded is lost")
+            .hint("`blueflame resume` goes on"))
+    }
+
+    fn leave(&mut self) -> Result<(), Failure> {
+        self.watch.finish();
+        let _ = self.stop.send(true);
+        match self.lock.take() {
+            Some(lock) => lock.release().map_err(Failure::from),
+            None => Ok(()),
+        }
+    }
+
+    /// Work that other parts of the session set in motion.
+    fn parts(&self) -> (Arc<Site>, Post) {
+        (Arc::clone(&self.site), self.post.clone())
+    }
+}
+
+/// Why an event was not recorded.
+#[derive(Debug, thiserror::Error)]
+enum Unrecorded {
+    #[error("{0}")]
+    Illegal(String),
+    #[error("{0}")]
+    Journal(String),
+}
+
+fn internal(error: impl std::fmt::Display) -> Failure {
+    Failure::new(Kind::Internal, error)
+}
+
+fn random_number() -> Result<u32, Failure> {
+    let mut bytes = [0; 4];
+    getrandom::fill(&mut bytes).map_err(internal)?;
+    Ok(u32::from_ne_bytes(bytes))
+}
+
+/// What the kernel thinks could be used without swapping.
+fn free_memory_mb() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let kib: u64 = line.trim().trim_end_matches("kB").trim().parse().ok()?;
+    Some(kib / 1024)
+}
+
+/// A journal to go on with, the state it leads to, and the bytes of a torn
+/// write that were set aside. The caller holds the repository's lock.
+pub fn reopen(directory: &SessionDir) -> Result<(Writer, State, Option<u64>), Failure> {
+    let path = directory.journal();
+    let opened = Writer::open(&path, |_| Ok(())).map_err(internal)?;
+    let state = history::fold(&path, None, |_| {})?.state;
+    Ok((opened.writer, state, opened.repair.map(|repair| repair.bytes)))
+}
+
+/// The newest session, if it was left with work open.
+pub fn unfinished(store: &Store) -> Result<Option<SessionId>, Failure> {
+    let Some(newest) = store.sessions()?.into_iter().next() else { return Ok(None) };
+    let state = history::fold(&store.session(&newest).journal(), None, |_| {})?.state;
+    Ok(state.ended().is_none().then_some(newest))
+}
+
+/// What a session is about, in its first event.
+pub fn first_event(site: &Site, goal: String, plan: Option<blueflame_core::plan::Plan>) -> Event {
+    Event::SessionStarted {
+        session: site.session.id().clone(),
+        goal,
+        rules: Box::new(site.config.rules()),
+        config: site.fingerprint.clone(),
+        plan,
+    }
+}

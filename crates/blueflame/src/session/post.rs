@@ -1,0 +1,45 @@
+//! What reaches the session from everything that it set in motion.
+
+use blueflame_core::event::Event;
+use blueflame_core::ids::AgentId;
+use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
+
+use crate::executor::Question;
+use crate::people::Unanswered;
+
+/// Something that happened.
+#[derive(Debug)]
+pub enum Occurrence {
+    /// A fact for the journal.
+    Fact(Event),
+    /// What an agent does right now, for whoever watches.
+    Seen { agent: AgentId, what: String },
+    /// A planner asks the person.
+    Asked { agent: AgentId, ticket: String, questions: Vec<Question> },
+    /// Nobody answered a question.
+    Unanswered(Unanswered),
+    /// Worth knowing, and no more.
+    Warning(String),
+    /// The session cannot go on.
+    Broken(String),
+}
+
+/// Where occurrences are sent.
+#[derive(Clone, Debug)]
+pub struct Post(UnboundedSender<Occurrence>);
+
+impl Post {
+    pub fn office() -> (Post, UnboundedReceiver<Occurrence>) {
+        let (sender, receiver) = mpsc::unbounded_channel();
+        (Post(sender), receiver)
+    }
+
+    /// A session that is over does not listen any more.
+    pub fn send(&self, occurrence: Occurrence) {
+        let _ = self.0.send(occurrence);
+    }
+
+    pub fn fact(&self, event: Event) {
+        self.send(Occurrence::Fact(event));
+    }
+}

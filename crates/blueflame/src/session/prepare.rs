@@ -1,0 +1,355 @@
+//! Getting an agent ready: its workspace, its prompt, its spec.
+
+use std::fs;
+use std::sync::Arc;
+use std::time::Duration;
+
+use blueflame_core::answer;
+use blueflame_core::event::Work;
+use blueflame_core::ids::{AgentId, ExecutorName, Oid, Role};
+use blueflame_core::lock_path::LockPath;
+use blueflame_core::money::Budget;
+use blueflame_core::plan;
+use blueflame_core::policy::PolicyRules;
+use blueflame_core::state::merging::ChangesetPhase;
+use blueflame_core::state::task::Task;
+use jiff::Timestamp;
+
+use super::brief::Brief;
+use super::checking;
+use super::merging;
+use super::site::Site;
+use crate::attempt::spec::{FORMAT, Limits, Model, Snapshots, Spec};
+use crate::executor::{self, Order};
+use crate::prompts::{
+    self, Conflict, Fence, Manner, MergerBrief, MergingTask, PlannerBrief, Prompt, RepositoryNotes,
+    Start, ValidatorBrief, WorkerBrief,
+};
+use crate::workspace::{self, Restore, StartPoint, Workspace, WorkspaceName};
+
+/// An agent that is to be started.
+#[derive(Clone, Debug)]
+pub struct Job {
+    pub agent: AgentId,
+    pub work: Work,
+    pub executor: ExecutorName,
+    pub cap: Budget,
+    pub grant: Budget,
+    pub brief: Brief,
+}
+
+/// Everything is in place: the workspace on the disk, and the spec to write.
+#[derive(Debug)]
+pub struct Ready {
+    pub workspace: Workspace,
+    pub spec: Spec,
+    /// How large the prompt is, in a line.
+    pub sizes: String,
+    pub warnings: Vec<String>,
+}
+
+/// Unfinished work is saved this often.
+const SNAPSHOT_EVERY: Duration = Duration::from_secs(60);
+
+/// How long an agent that is asked to stop may take.
+const GRACE: Duration = Duration::from_secs(10);
+
+/// No sensible run needs more answers that call tools.
+const MOST_TURNS: u32 = 250;
+
+/// Prepares a job. It takes as long as a checkout does.
+pub fn prepare(site: &Arc<Site>, job: &Job) -> Result<Ready, String> {
+    let program = site.program(&job.executor)?;
+    let executor = executor::named(job.executor.as_str())
+        .ok_or_else(|| format!("executor `{}` cannot run agents yet", job.executor))?;
+    let (start, restore) = origin(site, job)?;
+    let unfinished = restore.is_some();
+    let order = workspace::Order {
+        name: WorkspaceName::of(&job.work),
+        branch: workspace::branch(site.session.id(), &job.work),
+        start: start.clone(),
+        author: site.author.clone(),
+        restore,
+        fittings: site.config.worktree.clone(),
+    };
+    // Left by one that was never recorded as begun, or that another follows.
+    let there = site.workspaces.of(&order);
+    if fs::symlink_metadata(&there.path).is_ok() {
+        site.workspaces.remove(&there).map_err(|error| error.to_string())?;
+    }
+    let created = site.workspaces.create(&order).map_err(|error| error.to_string())?;
+    let workspace = created.workspace;
+
+    let prompt = prompt(site, job, &workspace, unfinished)?;
+    let role = job.work.role();
+    let mut warnings: Vec<String> = Vec::new();
+    if !created.conflicts.is_empty() {
+        warnings.push(format!(
+            "unfinished work of `{}` does not fit on its new start in {}",
+            workspace.name,
+            created.conflicts.join(", ")
+        ));
+    }
+    for left in &created.left_out {
+        warnings.push(format!("`{}` is not in the workspace of `{}`", left.path, workspace.name));
+    }
+    let directory = site.attempt(&job.work, &job.agent);
+    let mut policy = PolicyRules::of(&site.config, role, &scope(job));
+    policy.temporary = vec![directory.tmp().to_string_lossy().into_owned()];
+    let may_ask = role == Role::Planner && site.interactive && executor.name() == "claude";
+    let spec = Spec {
+        format: FORMAT,
+        session: site.session.id().clone(),
+        agent: job.agent.clone(),
+        work: job.work.clone(),
+        executor: job.executor.clone(),
+        program,
+        path: site.path.clone(),
+        author: site.author.clone(),
+        order: Order {
+            model: model(site, job),
+            system: prompt.system,
+            prompt: prompt.user,
+            tools: tools(site, role),
+            output_schema: schema(role),
+            max_turns: Some(MOST_TURNS),
+            budget: job.cap,
+            may_ask,
+        },
+        policy,
+        limits: Limits {
+            wall: site.config.limits.agent_timeout,
+            idle: site.config.limits.agent_timeout,
+            grace: GRACE,
+            cap: job.cap,
+            grant: job.grant,
+            grant_wait: Duration::from_secs(24 * 3600),
+        },
+        model: Model {
+            gateway: site.config.gateway.clone(),
+            directory: site.config_directory(),
+            recordings: site.recordings().to_vec(),
+        },
+        snapshots: (role == Role::Worker).then(|| Snapshots {
+            every: SNAPSHOT_EVERY,
+            objects: site.common.join("objects"),
+            exclude: workspace.hidden.clone(),
+        }),
+        workspace: workspace.path.clone(),
+        start,
+    };
+    Ok(Ready { workspace, spec, sizes: prompt.sizes.to_string(), warnings })
+}
+
+/// The workspace of a job that was prepared earlier, perhaps by another process.
+pub fn workspace_of(site: &Site, work: &Work, start: &Oid) -> Workspace {
+    site.workspaces.of(&workspace::Order {
+        name: WorkspaceName::of(work),
+        branch: workspace::branch(site.session.id(), work),
+        start: start.clone(),
+        author: site.author.clone(),
+        restore: None,
+        fittings: site.config.worktree.clone(),
+    })
+}
+
+/// What the work starts from, and what is put on top of it.
+fn origin(site: &Site, job: &Job) -> Result<(Oid, Option<Restore>), String> {
+    let tip = || {
+        let (branch, now) = (&site.config.project.base_branch, Timestamp::now());
+        site.landing
+            .integration_tip(site.session.id(), branch, &site.author, now)
+            .map_err(|error| error.to_string())
+    };
+    match &job.brief {
+        Brief::Plan { .. } => Ok((tip()?.onto, None)),
+        Brief::Validate { commit, .. } => Ok((commit.clone(), None)),
+        Brief::Develop { task, needs } => {
+            let point = site
+                .workspaces
+                .starting_point(&tip()?.onto, needs)
+                .map_err(|error| error.to_string())?;
+            match point {
+                StartPoint::Ready(start) => Ok((start, restore(site, task))),
+                StartPoint::Conflict { dependency, files } => Err(format!(
+                    "what it builds on does not fit together: `{dependency}` conflicts in {}",
+                    files.join(", ")
+                )),
+            }
+        }
+        Brief::Resolve { changeset, tasks } => {
+            let order = merging::fold_order(site, changeset, tasks)?;
+            let conflicted = site.landing.conflicted(&order).map_err(|error| error.to_string())?;
+            Ok((conflicted.start, None))
+        }
+    }
+}
+
+/// Unfinished work of the last attempt that left some.
+fn restore(site: &Site, task: &Task) -> Option<Restore> {
+    let commit = task.snapshot.as_ref()?;
+    (1..task.attempts).rev().find_map(|attempt| {
+        let git_dir = site.attempt_at(&task.spec.id, attempt).snapshots();
+        let last = fs::read_to_string(git_dir.join("refs/blueflame/snapshot")).ok()?;
+        (last.trim() == commit.as_str()).then(|| Restore { git_dir, commit: commit.clone() })
+    })
+}
+
+fn prompt(
+    site: &Site,
+    job: &Job,
+    workspace: &Workspace,
+    unfinished: bool,
+) -> Result<Prompt, String> {
+    let fence = Fence::draw().map_err(|error| error.to_string())?;
+    let conventions = &RepositoryNotes::read(&workspace.path);
+    let (project, config, memory) = (site.project(), &site.config, None);
+    let prompt = match (&job.brief, &job.work) {
+        (Brief::Plan { goal, notes, tasks }, _) => prompts::planner(
+            &PlannerBrief {
+                project,
+                config,
+                manner: if site.interactive { Manner::Interactive } else { Manner::OneShot },
+                goal,
+                notes,
+                rejected: None,
+                tasks,
+                conventions,
+                memory,
+            },
+            &fence,
+        ),
+        (Brief::Develop { task, .. }, Work::Develop { attempt, .. }) => prompts::worker(
+            &WorkerBrief {
+                project,
+                config,
+                task: &task.spec,
+                attempt: *attempt,
+                start: if unfinished { Start::Unfinished } else { Start::Clean },
+                history: &task.history,
+                conventions,
+                memory,
+            },
+            &fence,
+        ),
+        (Brief::Validate { task, commit }, Work::Validate { attempt, .. }) => {
+            let start = start_of(site, task)?;
+            let view =
+                site.landing.changeset_view(&start, commit).map_err(|error| error.to_string())?;
+            let results = checking::acceptance_results(site, task);
+            let checks: Vec<_> = results.iter().filter_map(|it| it.as_check()).collect();
+            let audit = checking::audit_summary(&site.last_attempt(task));
+            prompts::validator(
+                &ValidatorBrief {
+                    project,
+                    config,
+                    task: &task.spec,
+                    attempt: *attempt,
+                    diff: &view.diff,
+                    checks: &checks,
+                    audit: audit.as_deref(),
+                    conventions,
+                    memory,
+                },
+                &fence,
+            )
+        }
+        (Brief::Resolve { changeset, tasks }, _) => {
+            let branches: Vec<String> = tasks
+                .iter()
+                .map(|task| {
+                    let attempt = task.attempts;
+                    let work = Work::Develop { task: task.spec.id.clone(), attempt };
+                    workspace::branch(site.session.id(), &work)
+                })
+                .collect();
+            let tasks: Vec<MergingTask<'_>> = tasks
+                .iter()
+                .zip(&branches)
+                .map(|(task, branch)| MergingTask { spec: &task.spec, branch })
+                .collect();
+            let files = conflicting(changeset);
+            let contents: Vec<Option<String>> = files
+                .iter()
+                .map(|file| fs::read_to_string(workspace.path.join(file)).ok())
+                .collect();
+            let conflicts: Vec<Conflict<'_>> = files
+                .iter()
+                .zip(&contents)
+                .map(|(file, content)| Conflict { file, content: content.as_deref() })
+                .collect();
+            prompts::merger(
+                &MergerBrief {
+                    project,
+                    config,
+                    changeset: &changeset.planned.id,
+                    tasks: &tasks,
+                    conflicts: &conflicts,
+                    conventions,
+                    memory,
+                },
+                &fence,
+            )
+        }
+        _ => return Err("the work and what is known of it do not belong together".to_owned()),
+    };
+    prompt.map_err(|error| error.to_string())
+}
+
+fn conflicting(changeset: &blueflame_core::state::merging::Changeset) -> &[String] {
+    match &changeset.phase {
+        ChangesetPhase::Conflicted { files } | ChangesetPhase::Resolving { files, .. } => files,
+        _ => &[],
+    }
+}
+
+/// What a task's last attempt started from, as its spec says.
+pub fn start_of(site: &Site, task: &Task) -> Result<Oid, String> {
+    let spec = site.last_attempt(task).spec().map_err(|error| error.to_string())?;
+    Ok(spec.start)
+}
+
+/// What the agent may write.
+fn scope(job: &Job) -> Vec<LockPath> {
+    match &job.brief {
+        Brief::Develop { task, .. } => task.spec.file_locks.clone(),
+        Brief::Resolve { changeset, tasks } => {
+            let conflicting = conflicting(changeset).iter().filter_map(|it| LockPath::new(it).ok());
+            let locks = tasks.iter().flat_map(|task| task.spec.file_locks.iter().cloned());
+            conflicting.chain(locks).collect()
+        }
+        Brief::Plan { .. } | Brief::Validate { .. } => Vec::new(),
+    }
+}
+
+fn model(site: &Site, job: &Job) -> String {
+    let named = match &job.brief {
+        Brief::Develop { task, .. } => task.spec.model.clone(),
+        Brief::Plan { .. } | Brief::Validate { .. } | Brief::Resolve { .. } => None,
+    };
+    named.unwrap_or_else(|| site.config.models.of(job.work.role()).clone())
+}
+
+/// The tools that are offered: what is allowed and of use to the role.
+fn tools(site: &Site, role: Role) -> Vec<String> {
+    let useful: &[&str] = match role {
+        Role::Worker | Role::Merger => &["Read", "Write", "Edit", "Glob", "Grep", "Bash"],
+        Role::Planner => &["Read", "Glob", "Grep"],
+        Role::Validator => &["Read", "Glob", "Grep", "Bash"],
+    };
+    let permissions = &site.config.permissions;
+    let allowed = |tool: &&&str| {
+        let is = |list: &[String]| list.iter().any(|name| name == **tool);
+        is(&permissions.allowed_tools) && !is(&permissions.blocked_tools)
+    };
+    useful.iter().filter(allowed).map(|tool| (*tool).to_owned()).collect()
+}
+
+fn schema(role: Role) -> Option<serde_json::Value> {
+    match role {
+        Role::Planner => Some(plan::schema()),
+        Role::Validator => Some(answer::verdict_schema()),
+        Role::Merger => Some(answer::merger_report_schema()),
+        Role::Worker => None,
+    }
+}

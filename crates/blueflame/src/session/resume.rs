@@ -1,0 +1,87 @@
+//! Taking a session over: every agent of the one before is accounted for.
+
+use blueflame_core::event::{Event, Work};
+use blueflame_core::ids::AgentId;
+use blueflame_core::money::{Budget, Spend};
+
+use super::agents::{self, Run};
+use super::brief::Brief;
+use super::{Session, Unrecorded, internal};
+use crate::attempt::directory::Standing;
+use crate::attempt::messages::Command;
+use crate::failure::Failure;
+
+impl Session {
+    /// Records that another orchestrator has the session now, and finds out what
+    /// became of everyone at work. What the one before did itself and did not
+    /// finish is decided anew.
+    pub async fn take_over(&mut self, repaired_bytes: Option<u64>) -> Result<(), Failure> {
+        self.record(&Event::SessionResumed { repaired_bytes }).map_err(internal)?;
+        let live: Vec<(AgentId, Work, bool, Budget)> = self
+            .state
+            .crew
+            .live()
+            .iter()
+            .map(|(id, agent)| {
+                (id.clone(), agent.work.clone(), agent.process.is_some(), agent.grant)
+            })
+            .collect();
+        for (agent, work, known, grant) in live {
+            self.account_for(agent, work, known, grant).await?;
+        }
+        Ok(())
+    }
+
+    async fn account_for(
+        &mut self,
+        agent: AgentId,
+        work: Work,
+        known: bool,
+        grant: Budget,
+    ) -> Result<(), Failure> {
+        let standing = self.site.attempt(&work, &agent).standing().map_err(internal)?;
+        let Some(brief) = Brief::of(&self.state, &work) else {
+            return self.lost(agent, None);
+        };
+        let run = Run { agent: agent.clone(), work, brief };
+        match standing {
+            // It never began, so it spent nothing.
+            Standing::NotStarted => self.lost(agent, Some(Spend::default())),
+            Standing::Lost { spend } => self.lost(agent, spend),
+            // It is there and cannot be reached: it is about to be, or to die.
+            Standing::Running(None) => {
+                self.watch.warn(&format!("{agent} is starting, and is given up"));
+                self.lost(agent, None)
+            }
+            Standing::Running(Some(registered)) => {
+                if !known {
+                    let process = registered.process.clone();
+                    self.record(&Event::AgentStarted { agent: agent.clone(), process })
+                        .map_err(internal)?;
+                }
+                self.adopt(run, registered);
+                // What it was granted may never have reached it.
+                self.tell(&agent, Command::Grant { grant });
+                Ok(())
+            }
+            Standing::Ended(sealed) => {
+                if !known {
+                    // Its process is gone, and its result is there.
+                    let process = blueflame_core::event::Process {
+                        pid: 0,
+                        start_time: 0,
+                        boot_id: String::new(),
+                    };
+                    self.record(&Event::AgentStarted { agent, process }).map_err(internal)?;
+                }
+                let (site, post) = self.parts();
+                agents::collect(&site, run, *sealed, &post).await;
+                Ok(())
+            }
+        }
+    }
+
+    fn lost(&mut self, agent: AgentId, spend: Option<Spend>) -> Result<(), Failure> {
+        self.record(&Event::AgentLost { agent, spend }).map_err(|error: Unrecorded| internal(error))
+    }
+}

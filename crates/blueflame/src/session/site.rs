@@ -1,0 +1,190 @@
+//! Where a session works and what it works with: everything that stays the
+//! same from its start to its end.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use blueflame_core::config::{self, Config};
+use blueflame_core::event::Work;
+use blueflame_core::ids::{AgentId, ExecutorName, TaskId};
+use blueflame_core::state::task::Task;
+
+use crate::attempt::directory::Directory;
+use crate::attempt::spec::Author;
+use crate::config_file::{self, Loaded};
+use crate::executor::{self, find};
+use crate::failure::{Failure, Kind};
+use crate::git::Git;
+use crate::landing::Landing;
+use crate::prompts::Project;
+use crate::store::{SessionDir, Store};
+use crate::workspace::{WorkspaceName, Workspaces};
+
+#[derive(Debug)]
+pub struct Site {
+    pub config: Config,
+    /// Identifies the configuration, to notice when it changes.
+    pub fingerprint: String,
+    /// The file, to look at again.
+    pub config_path: PathBuf,
+    /// The person's checkout.
+    pub repository: PathBuf,
+    /// The git directory that all checkouts share.
+    pub common: PathBuf,
+    pub session: SessionDir,
+    pub workspaces: Workspaces,
+    pub landing: Landing,
+    /// Whose name is on the commits.
+    pub author: Author,
+    /// This program.
+    pub blueflame: PathBuf,
+    pub path: String,
+    pub credential: Option<String>,
+    /// Whether there is a person to ask while a planner works.
+    pub interactive: bool,
+    recordings: Vec<PathBuf>,
+    programs: BTreeMap<ExecutorName, Result<PathBuf, String>>,
+    project_name: String,
+}
+
+/// What the command line adds to the configuration.
+#[derive(Clone, Copy, Debug)]
+pub struct Manner {
+    pub interactive: bool,
+}
+
+impl Site {
+    pub fn new(loaded: Loaded, session: SessionDir, manner: Manner) -> Result<Site, Failure> {
+        let Loaded { config, path, repository, fingerprint, .. } = loaded;
+        let missing = |error: &dyn std::fmt::Display| Failure::new(Kind::Missing, error);
+        let common = Git::in_dir(&repository).common_dir().map_err(|error| missing(&error))?;
+        let workspaces = Workspaces::new(
+            &common,
+            &repository,
+            &config.project.worktree_dir,
+            session.id().clone(),
+        )
+        .map_err(|error| missing(&error))?;
+        let landing = Landing::open(&repository).map_err(|error| missing(&error))?;
+        let author = landing.identity().map_err(|error| missing(&error))?;
+        let blueflame = std::env::current_exe().map_err(|error| missing(&error))?;
+        std::fs::create_dir_all(session.attempts()).map_err(|error| missing(&error))?;
+        let credential = std::env::var(&config.gateway.credential_env).ok();
+        let recordings = recordings(&repository, &config)?;
+        let project_name = config.project.name.clone().unwrap_or_else(|| {
+            repository.file_name().unwrap_or_default().to_string_lossy().into_owned()
+        });
+        let programs = programs(&config);
+        Ok(Site {
+            fingerprint,
+            config_path: path,
+            common,
+            workspaces,
+            landing,
+            author,
+            blueflame,
+            path: std::env::var("PATH").unwrap_or_default(),
+            credential,
+            interactive: manner.interactive,
+            recordings,
+            programs,
+            project_name,
+            config,
+            repository,
+            session,
+        })
+    }
+
+    /// The program of an executor, or why it cannot be used.
+    pub fn program(&self, executor: &ExecutorName) -> Result<PathBuf, String> {
+        self.programs
+            .get(executor)
+            .cloned()
+            .unwrap_or_else(|| Err(format!("executor `{executor}` cannot run agents yet")))
+    }
+
+    /// The directory of one agent run. It follows from what is in the journal.
+    pub fn attempt(&self, work: &Work, agent: &AgentId) -> Directory {
+        let name = match work {
+            // Its number is used once.
+            Work::Develop { .. } => WorkspaceName::of(work).to_string(),
+            Work::Plan | Work::Validate { .. } | Work::Resolve { .. } => {
+                format!("{}.{agent}", WorkspaceName::of(work))
+            }
+        };
+        Directory::open(&self.session.attempts().join(name))
+    }
+
+    /// The directory of the last attempt at a task.
+    pub fn last_attempt(&self, task: &Task) -> Directory {
+        self.attempt_at(&task.spec.id, task.attempts)
+    }
+
+    /// The directory of one attempt at a task.
+    pub fn attempt_at(&self, task: &TaskId, attempt: u32) -> Directory {
+        let work = Work::Develop { task: task.clone(), attempt };
+        Directory::open(&self.session.attempts().join(WorkspaceName::of(&work).as_str()))
+    }
+
+    pub fn recordings(&self) -> &[PathBuf] {
+        &self.recordings
+    }
+
+    pub fn project(&self) -> Project<'_> {
+        Project {
+            name: &self.project_name,
+            base_branch: &self.config.project.base_branch,
+            session: self.session.id(),
+        }
+    }
+
+    /// What the configuration file says by now.
+    pub fn current_fingerprint(&self) -> String {
+        match std::fs::read(&self.config_path) {
+            Ok(bytes) => config_file::fingerprint(&bytes),
+            Err(_) => "gone".to_owned(),
+        }
+    }
+
+    /// Where relative paths of the configuration start.
+    pub fn config_directory(&self) -> PathBuf {
+        let parent = self.config_path.parent().filter(|it| !it.as_os_str().is_empty());
+        let parent = parent.unwrap_or(Path::new("."));
+        parent.canonicalize().unwrap_or_else(|_| parent.to_owned())
+    }
+}
+
+/// Where the programs of all executors are that the configuration may use.
+fn programs(config: &Config) -> BTreeMap<ExecutorName, Result<PathBuf, String>> {
+    let chains = &config.executors.chains;
+    let named = [&chains.planner, &chains.worker, &chains.validator, &chains.merger];
+    let known = executor::ALL.into_iter().filter_map(|it| ExecutorName::new(it.name()).ok());
+    let all = named.into_iter().flatten().cloned().chain(known);
+    all.map(|name| {
+        let found = match executor::named(name.as_str()) {
+            None => Err(format!("executor `{name}` cannot run agents yet")),
+            Some(executor) => find::program(executor)
+                .ok_or_else(|| format!("`{}` is not installed, or not in PATH", executor.name())),
+        };
+        (name, found)
+    })
+    .collect()
+}
+
+/// The traffic to answer from, if the configuration says so.
+fn recordings(repository: &Path, config: &Config) -> Result<Vec<PathBuf>, Failure> {
+    let config::Upstream::Replay(session) = &config.gateway.upstream else {
+        return Ok(Vec::new());
+    };
+    let recorded = Store::find(repository)?.session(session).attempts();
+    let entries = std::fs::read_dir(&recorded).map_err(|error| {
+        Failure::new(Kind::Missing, format!("`{session}` has no recorded traffic: {error}"))
+    })?;
+    let mut files: Vec<PathBuf> = entries
+        .flatten()
+        .map(|entry| Directory::open(&entry.path()).recording_file())
+        .filter(|file| file.is_file())
+        .collect();
+    files.sort();
+    Ok(files)
+}

@@ -1,0 +1,113 @@
+//! What people see while a session runs: a live picture at a terminal, lines
+//! everywhere else, events as JSON for programs.
+
+use std::collections::BTreeMap;
+use std::io::Stderr;
+use std::time::Instant;
+
+use blueflame_core::event::{Event, Work};
+use blueflame_core::ids::AgentId;
+use blueflame_core::money::Spend;
+use blueflame_core::state::State;
+use jiff::Timestamp;
+
+use crate::narrate;
+use crate::progress::{AgentLine, Progress};
+use crate::stdout;
+
+/// What is known of an agent besides the state.
+#[derive(Debug)]
+struct Seen {
+    work: Work,
+    since: Instant,
+    last: String,
+}
+
+/// Everything here is for people: a screen that cannot be written to is no
+/// reason to stop.
+#[derive(Debug)]
+pub struct Watch {
+    progress: Progress<Stderr>,
+    agents: BTreeMap<AgentId, Seen>,
+    /// Events go to standard output, one a line.
+    json: bool,
+}
+
+impl Watch {
+    pub fn new(json: bool) -> Watch {
+        Watch { progress: Progress::stderr(), agents: BTreeMap::new(), json }
+    }
+
+    pub fn event(&mut self, at: Timestamp, event: &Event, state: &State) {
+        if self.json
+            && let Ok(text) = serde_json::to_string(&serde_json::json!({"at": at, "event": event}))
+        {
+            let _ = stdout::write_on(&format!("{text}\n"));
+        }
+        if matches!(event, Event::GateAnswered { .. } | Event::GateWithdrawn { .. }) {
+            let _ = self.progress.go_on();
+        }
+        let _ = self.progress.event(at, event);
+        self.tick(state);
+    }
+
+    pub fn started(&mut self, agent: &AgentId, work: &Work) {
+        let seen = Seen { work: work.clone(), since: Instant::now(), last: String::new() };
+        self.agents.insert(agent.clone(), seen);
+    }
+
+    pub fn seen(&mut self, agent: &AgentId, what: &str) {
+        if let Some(seen) = self.agents.get_mut(agent) {
+            seen.last = narrate::plain(what.lines().next().unwrap_or_default()).into_owned();
+            // What was not allowed is worth a line that stays.
+            if what.starts_with("denied") {
+                let _ = self.progress.say(&format!("{agent}: {}", seen.last));
+            }
+        }
+    }
+
+    pub fn gone(&mut self, agent: &AgentId) {
+        self.agents.remove(agent);
+    }
+
+    /// Paints the picture anew.
+    pub fn tick(&mut self, state: &State) {
+        let spend_of = |agent: &AgentId| {
+            state.crew.live().get(agent).map_or_else(Spend::default, |it| it.spend)
+        };
+        let lines: Vec<AgentLine<'_>> = self
+            .agents
+            .iter()
+            .map(|(agent, seen)| AgentLine {
+                agent,
+                work: &seen.work,
+                elapsed: seen.since.elapsed(),
+                spend: spend_of(agent),
+                last: &seen.last,
+            })
+            .collect();
+        let _ = self.progress.show(state, &lines, Timestamp::now());
+    }
+
+    /// Leaves the screen to a question, until it is answered.
+    pub fn pause(&mut self) {
+        let _ = self.progress.pause();
+    }
+
+    pub fn go_on(&mut self) {
+        let _ = self.progress.go_on();
+    }
+
+    pub fn say(&mut self, text: &str) {
+        let _ = self.progress.say(text);
+    }
+
+    pub fn warn(&mut self, text: &str) {
+        self.say(&format!("warning: {}", narrate::plain(text)));
+    }
+
+    pub fn finish(&mut self) {
+        let _ = self.progress.go_on();
+        let _ = self.progress.clear();
+    }
+}
