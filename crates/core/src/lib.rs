@@ -12,6 +12,7 @@ pub mod event;
 pub mod gate;
 pub mod graph;
 pub mod ids;
+pub mod inspection;
 pub mod lock_path;
 pub mod money;
 pub mod outcome;

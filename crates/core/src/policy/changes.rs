@@ -38,6 +38,11 @@ impl Policy {
         found
     }
 
+    /// Whether a file is a test, as far as the configuration says.
+    pub(crate) fn is_test(&self, path: &str) -> bool {
+        self.compiled.tests.iter().any(|pattern| pattern.matches(path))
+    }
+
     fn judge_one(&self, change: &Change) -> Judged {
         let path = &change.path;
         let normal = !path.is_empty()
@@ -69,13 +74,12 @@ impl Policy {
 
     fn judge_tests(&self, changes: &[Change]) -> Judged {
         let compiled = &self.compiled;
-        let is_test = |path: &str| compiled.tests.iter().any(|pattern| pattern.matches(path));
         let is_source = |path: &str| {
-            compiled.sources.iter().any(|pattern| pattern.matches(path)) && !is_test(path)
+            compiled.sources.iter().any(|pattern| pattern.matches(path)) && !self.is_test(path)
         };
         let written = |change: &&Change| change.kind != ChangeKind::Deleted;
         let source = changes.iter().filter(written).find(|change| is_source(&change.path));
-        let tested = changes.iter().filter(written).any(|change| is_test(&change.path));
+        let tested = changes.iter().filter(written).any(|change| self.is_test(&change.path));
         match (source, &compiled.rules.tests) {
             (Some(source), Some(rule)) if !tested => deny(
                 Rule::ChangeTests,

@@ -1,0 +1,425 @@
+//! Each rule stops something, and an ordinary change passes them all.
+
+use crate::config;
+use crate::ids::{Oid, Role};
+use crate::lock_path::LockPath;
+use crate::policy::PolicyRules;
+
+use super::*;
+
+const CONFIG: &str = r#"
+schema_version: 2
+permissions:
+  allowed_paths: ["src/**", "tests/**", "web/**", "scripts/**"]
+  blocked_paths: ["*.key", ".env*", "src/generated/**"]
+validation:
+  commit_format: { pattern: "^(feat|fix): .+", example: "feat: add a cache" }
+  file_naming: { style: snake_case, enforce_for: ["src/**"] }
+  require_tests:
+    enabled: true
+    source_patterns: ["src/**"]
+    test_patterns: ["tests/**"]
+worktree: { scratch: ["target"] }
+"#;
+
+fn policy() -> Policy {
+    let config = config::read(CONFIG.as_bytes()).into_result().unwrap().0;
+    let locks: Vec<LockPath> = ["src", "tests", "web", "scripts"]
+        .iter()
+        .map(|lock| LockPath::new(lock).unwrap())
+        .collect();
+    Policy::new(PolicyRules::of(&config, Role::Worker, &locks)).unwrap()
+}
+
+fn oid(number: u64) -> Oid {
+    Oid::new(format!("{number:040x}")).unwrap()
+}
+
+fn side(kind: FileKind, content: &str) -> Side {
+    let number = content.bytes().fold(7_u64, |sum, byte| sum.wrapping_mul(31) + u64::from(byte));
+    Side { kind, object: oid(number), size: content.len() as u64 }
+}
+
+fn lines(text: &str) -> Vec<Line> {
+    (1..).zip(text.lines()).map(|(number, text)| Line { number, text: text.to_owned() }).collect()
+}
+
+fn added(path: &str, text: &str) -> FileChange {
+    let lines = Lines { added: lines(text), ..Lines::default() };
+    let after = Some(side(FileKind::Plain, text));
+    FileChange { path: path.to_owned(), before: None, after, lines }
+}
+
+fn deleted(path: &str, text: &str) -> FileChange {
+    let before = Some(side(FileKind::Plain, text));
+    FileChange { path: path.to_owned(), before, after: None, lines: Lines::default() }
+}
+
+fn edited(path: &str, before: &str, after: &str) -> FileChange {
+    FileChange {
+        path: path.to_owned(),
+        before: Some(side(FileKind::Plain, before)),
+        after: Some(side(FileKind::Plain, after)),
+        lines: Lines { binary: false, added: lines(after), removed: lines(before) },
+    }
+}
+
+fn of_kind(path: &str, kind: FileKind) -> FileChange {
+    FileChange { after: Some(side(kind, "x")), ..added(path, "x") }
+}
+
+fn of_size(path: &str, size: u64) -> FileChange {
+    let after = Side { size, ..side(FileKind::Plain, "x") };
+    FileChange { after: Some(after), ..added(path, "x") }
+}
+
+fn binary(path: &str) -> FileChange {
+    FileChange { lines: Lines { binary: true, ..Lines::default() }, ..added(path, "x") }
+}
+
+fn commit(message: &str, changes: Vec<FileChange>) -> Commit {
+    Commit {
+        name: oid(9),
+        parents: vec![oid(1)],
+        author: "Agent <agent@example.com>".to_owned(),
+        message: message.to_owned(),
+        changes,
+    }
+}
+
+/// Work in one commit, with a test.
+fn work(changes: Vec<FileChange>) -> Work {
+    let mut changes = changes;
+    changes.push(added("tests/cache.rs", "#[test]\nfn holds() { assert_eq!(1, two()); }"));
+    Work {
+        descends: true,
+        author: "Agent <agent@example.com>".to_owned(),
+        commits: vec![commit("feat: add a cache", changes.clone())],
+        changes,
+        too_much: Vec::new(),
+    }
+}
+
+/// Work whose second commit took back what the first one brought.
+fn taken_back(changes: Vec<FileChange>) -> Work {
+    let mut work = work(Vec::new());
+    work.commits.insert(0, commit("fix: try", changes));
+    work
+}
+
+#[test]
+fn ordinary_work_passes_without_a_word() {
+    let change = vec![
+        edited("src/cache.rs", "fn a() {}", "fn a() {}\nfn b() -> u32 { 2 }"),
+        added("src/token_cache.rs", "pub struct Cache;\n// ======= not a merge"),
+        deleted("src/old.rs", "fn c() {}"),
+        edited("web/app.ts", "a()", "b()"),
+    ];
+    assert_eq!(inspect(&policy(), &work(change)), Inspection::default());
+}
+
+#[test]
+fn each_rule_stops_something() {
+    let key = format!("let key = \"{}\";", concat!("AKIA", "Z7Q2N4KD83HFMW5T"));
+    let conflict = "fn a() {}\n<<<<<<< ours\n=======\n>>>>>>> theirs";
+    for (name, work, expected) in [
+        (
+            "out of scope",
+            work(vec![added("lib/a.rs", "")]),
+            vec![
+                "paths.not-allowed: `lib/a.rs` is not in the allowed paths. Write only to `src/**`, `tests/**`, `web/**`, `scripts/**`.",
+            ],
+        ),
+        (
+            "blocked",
+            work(vec![edited("src/generated/a.rs", "", "x")]),
+            vec![
+                "paths.blocked: `src/generated/a.rs` matches the blocked path `src/generated/**`. Leave it as it is; if the task needs it, say so in your answer.",
+            ],
+        ),
+        (
+            "a protected name",
+            work(vec![added("src/.mcp.json", "{}")]),
+            vec![
+                "paths.protected: src/.mcp.json: `.mcp.json` is never changed by agents. Leave it as it is.",
+            ],
+        ),
+        (
+            "a strange path",
+            work(vec![added("src/a\nb.rs", "")]),
+            vec!["paths.strange: src/a\\nb.rs: the path is not plain. Use plain names."],
+        ),
+        (
+            "a symbolic link",
+            work(vec![of_kind("src/link", FileKind::Link)]),
+            vec!["changes.kind: `src/link` is a symbolic link or submodule. Commit plain files."],
+        ),
+        (
+            "a submodule",
+            work(vec![of_kind("src/sub", FileKind::Submodule)]),
+            vec!["changes.kind: `src/sub` is a symbolic link or submodule. Commit plain files."],
+        ),
+        (
+            "build output",
+            work(vec![added("target/a", "")]),
+            vec!["paths.not-allowed: `target/a` is build output. Take it out of the commit."],
+        ),
+        (
+            "a name in another style",
+            work(vec![added("src/TokenCache.rs", "")]),
+            vec![
+                "names.style: src/TokenCache.rs: `TokenCache.rs` is not named in snake_case. Name new files like `token_cache`.",
+            ],
+        ),
+        (
+            "a binary file",
+            work(vec![binary("src/tool")]),
+            vec![
+                "changes.binary: `src/tool` is a binary file. Commit sources, not what is made from them.",
+            ],
+        ),
+        (
+            "a huge file",
+            work(vec![of_size("src/data.json", 6 << 20)]),
+            vec!["changes.size: `src/data.json` is too large: 6 MiB of at most 5."],
+        ),
+        (
+            "a key",
+            work(vec![added("src/a.rs", &key)]),
+            vec![
+                "changes.secret: `src/a.rs` line 1 holds an AWS access key. Take it out, and read it from the environment.",
+            ],
+        ),
+        (
+            "an unfinished merge",
+            work(vec![added("src/a.rs", conflict)]),
+            vec![
+                "changes.conflict: `src/a.rs` line 2 is left over from a merge. Resolve the conflict.",
+                "changes.conflict: `src/a.rs` line 4 is left over from a merge. Resolve the conflict.",
+            ],
+        ),
+        (
+            "no test",
+            Work { changes: vec![added("src/a.rs", "")], ..work(Vec::new()) },
+            vec![
+                "changes.tests: the change as a whole: `src/a.rs` was changed without a test. Add or change a test that matches `tests/**`.",
+            ],
+        ),
+        (
+            "a message in another form",
+            Work { commits: vec![commit("wip", Vec::new())], ..work(Vec::new()) },
+            vec![
+                "commit.format: the first line of the message, `wip`, does not have the form that is asked for. Write it like `feat: add a cache`. (in commit 000000000000)",
+            ],
+        ),
+        (
+            "a key in a message",
+            Work {
+                commits: vec![commit(&format!("fix: a\n\n{key}"), Vec::new())],
+                ..work(Vec::new())
+            },
+            vec![
+                "changes.secret: line 3 of the message holds an AWS access key in commit 000000000000. Take it out of the history as well.",
+            ],
+        ),
+        (
+            "another history",
+            Work { descends: false, ..work(Vec::new()) },
+            vec![
+                "changes.history: the commits are not built on the one that the task started from. Leave the history as it is and add to it.",
+            ],
+        ),
+        (
+            "too many commits",
+            Work { too_much: vec![TooMuch::Commits { most: 200 }], ..work(Vec::new()) },
+            vec![
+                "changes.size: there are more than 200 commits, too much to be looked over. Hand over less at once.",
+            ],
+        ),
+        (
+            "a key that was taken back",
+            taken_back(vec![added("src/a.rs", &key)]),
+            vec![
+                "changes.secret: `src/a.rs` line 1 holds an AWS access key in commit 000000000000. Take it out of the history as well.",
+            ],
+        ),
+        (
+            "a blocked file that was taken back",
+            taken_back(vec![added("src/.env.local", "A=1")]),
+            vec![
+                "paths.blocked: `src/.env.local` matches the blocked path `.env*`. Leave it as it is; if the task needs it, say so in your answer. (in commit 000000000000)",
+            ],
+        ),
+        (
+            "a link that became a file",
+            {
+                let mut work = work(vec![added("src/a.rs", "")]);
+                work.commits.insert(0, commit("fix: a", vec![of_kind("src/a.rs", FileKind::Link)]));
+                work
+            },
+            vec![
+                "changes.kind: `src/a.rs` is a symbolic link or submodule. Commit plain files. (in commit 000000000000)",
+            ],
+        ),
+        (
+            "a huge file that was taken back",
+            taken_back(vec![of_size("src/data.json", 7 << 20)]),
+            vec![
+                "changes.size: `src/data.json` is too large: 7 MiB of at most 5 (in commit 000000000000).",
+            ],
+        ),
+    ] {
+        assert_eq!(told(&inspect(&policy(), &work).violations), expected, "{name}");
+    }
+}
+
+#[test]
+fn mistakes_that_were_repaired_are_forgiven() {
+    for (name, change) in [
+        ("out of scope", added("lib/a.rs", "")),
+        ("a name", added("src/TokenCache.rs", "")),
+        ("a conflict", added("src/a.rs", "<<<<<<< ours")),
+        ("a test", added("src/a.rs", "#[ignore]")),
+    ] {
+        let found = inspect(&policy(), &taken_back(vec![change]));
+        assert_eq!(found, Inspection::default(), "{name}");
+    }
+}
+
+#[test]
+fn what_is_worth_a_look_is_remarked() {
+    let token = concat!("eyJhbGciOiJIUzI1NiJ9.", "eyJzdWIiOiIxMjM0NSJ9.0123456789ab");
+    let made_executable = FileChange {
+        after: Some(side(FileKind::Executable, "b")),
+        ..edited("scripts/run", "a", "b")
+    };
+    for (name, change, expected) in [
+        ("a mode", made_executable, vec!["changes.mode: `scripts/run` was made executable."]),
+        (
+            "a picture",
+            binary("web/logo.PNG"),
+            vec!["changes.binary: `web/logo.PNG` is a binary file."],
+        ),
+        (
+            "a size",
+            of_size("web/data.json", 1 << 20),
+            vec!["changes.size: `web/data.json` is large: 1024 KiB."],
+        ),
+        (
+            "a token",
+            added("web/a.ts", token),
+            vec!["changes.secret: `web/a.ts` line 1 may hold a JSON web token."],
+        ),
+        (
+            "a direction",
+            added("web/a.ts", "a\u{202e}b"),
+            vec![
+                "changes.direction: `web/a.ts` line 1 contains characters that change the reading direction.",
+            ],
+        ),
+        (
+            "a test that is gone",
+            deleted("tests/old.rs", "x"),
+            vec!["tests.deleted: `tests/old.rs` was deleted."],
+        ),
+        (
+            "a skipped Rust test",
+            edited("tests/a.rs", "", "#[ignore]"),
+            vec!["tests.skipped: `tests/a.rs` line 1 skips a Rust test."],
+        ),
+        (
+            "a skipped Python test",
+            edited("web/test_a.py", "", "@pytest.mark.skip"),
+            vec!["tests.skipped: `web/test_a.py` line 1 skips a Python test."],
+        ),
+        (
+            "a skipped JavaScript test",
+            edited("web/a.test.ts", "", "it.skip('a', f)"),
+            vec!["tests.skipped: `web/a.test.ts` line 1 skips a JavaScript test."],
+        ),
+        (
+            "a skipped Go test",
+            edited("web/a_test.go", "", "\tt.Skip()"),
+            vec!["tests.skipped: `web/a_test.go` line 1 skips a Go test."],
+        ),
+        (
+            "a skipped Java test",
+            edited("web/ATest.java", "", "@Disabled"),
+            vec!["tests.skipped: `web/ATest.java` line 1 skips a test of the JVM."],
+        ),
+        (
+            "a hollow test",
+            edited("web/test_a.py", "assert a == 2", "assert True"),
+            vec!["tests.hollow: `web/test_a.py` line 1 asserts what is always true."],
+        ),
+        (
+            "fewer assertions",
+            edited("tests/a.rs", "assert_eq!(a, 1);\nassert!(b);", "assert!(b);"),
+            vec!["tests.weaker: `tests/a.rs` has 1 fewer assertion."],
+        ),
+        (
+            "fewer tests",
+            edited("web/a.rs", "#[test]\n#[test]", ""),
+            vec!["tests.fewer: `web/a.rs` has 2 fewer tests."],
+        ),
+        (
+            "a check that cannot fail",
+            edited("scripts/check.sh", "cargo test", "cargo test || true"),
+            vec![
+                "tests.harmless: `scripts/check.sh` line 1 lets a command fail without consequence.",
+            ],
+        ),
+    ] {
+        let found = inspect(&policy(), &work(vec![change]));
+        assert_eq!(told(&found.violations), Vec::<String>::new(), "{name}");
+        assert_eq!(told(&found.remarks), expected, "{name}");
+    }
+}
+
+#[test]
+fn a_test_may_move_to_where_tests_are() {
+    let moved = |to: &str| work(vec![deleted("tests/a.rs", "same"), added(to, "same")]);
+    assert_eq!(inspect(&policy(), &moved("tests/b.rs")), Inspection::default());
+    let away = inspect(&policy(), &moved("src/b.rs"));
+    assert_eq!(
+        told(&away.remarks),
+        ["tests.moved: `tests/a.rs` became `src/b.rs`, which is not a test file."]
+    );
+}
+
+#[test]
+fn what_was_there_before_is_nobodys_fault() {
+    let key = concat!("AKIA", "Z7Q2N4KD83HFMW5T");
+    let large = |path: &str| of_size(path, 6 << 20);
+    let was_large = FileChange { before: large("x").after, after: None, ..added("src/a.json", "") };
+    for (name, changes) in [
+        ("a key that moved", vec![deleted("src/a.rs", key), added("src/b.rs", key)]),
+        ("a key in a line that changed", vec![edited("src/a.rs", key, &format!("    {key},"))]),
+        ("a large file that moved", vec![was_large, large("src/b.json")]),
+    ] {
+        assert_eq!(inspect(&policy(), &work(changes)), Inspection::default(), "{name}");
+    }
+}
+
+#[test]
+fn a_flood_of_findings_is_counted() {
+    let changes = (0..60).map(|at| added(&format!("lib/{at}"), "")).collect();
+    let violations = inspect(&policy(), &work(changes)).violations();
+    assert_eq!((violations.len(), violations[50].as_str()), (51, "and 10 more"));
+}
+
+#[test]
+fn commits_of_others_and_merges_are_remarked() {
+    let mut work = work(Vec::new());
+    work.commits[0].author = "Linus <l@example.com>".to_owned();
+    work.commits[0].parents.push(oid(2));
+    let found = inspect(&policy(), &work);
+    assert_eq!(
+        told(&found.remarks),
+        [
+            "commit.author: commit 000000000000 is signed by `Linus <l@example.com>`, not by the agent.",
+            "commit.merge: commit 000000000000 is a merge.",
+        ]
+    );
+    assert!(found.violations.is_empty());
+}
