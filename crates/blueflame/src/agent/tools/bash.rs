@@ -20,7 +20,7 @@ use tokio::process::{Child, Command};
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::Told;
-use super::capture::Capture;
+use crate::capture::Capture;
 
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(120);
 const LONGEST_TIMEOUT: Duration = Duration::from_secs(600);
@@ -28,6 +28,9 @@ const LONGEST_TIMEOUT: Duration = Duration::from_secs(600);
 const GRACE: Duration = Duration::from_secs(2);
 /// How long output is read after the end.
 const AFTERMATH: Duration = Duration::from_millis(300);
+
+/// What is shown of the output: its first and its last bytes.
+const SHOWN: (usize, usize) = (15_000, 15_000);
 
 /// What the agent itself uses to reach the model is not for commands.
 const OURS: [&str; 4] =
@@ -136,7 +139,7 @@ fn start(command: &str, cwd: &Path) -> io::Result<(Child, pipe::Receiver)> {
 
 async fn follow(mut child: Child, mut output: pipe::Receiver, limit: Duration) -> (Ended, Capture) {
     let group = Group::of(&child);
-    let mut capture = Capture::default();
+    let mut capture = Capture::of(SHOWN.0, SHOWN.1);
     let deadline = Instant::now() + limit;
     let ended = match timeout_at(deadline, exit(&mut child, &mut output, &mut capture)).await {
         Ok(ended) => ended,

@@ -5,7 +5,6 @@
 //! a path may be touched is not decided here.
 
 mod bash;
-mod capture;
 mod edit;
 mod files;
 mod glob;
