@@ -61,6 +61,15 @@ pub enum Command {
         #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
         program: Vec<OsString>,
     },
+    /// Run one of the project's commands and end all that it started; reports
+    /// on standard input, which is a socket
+    #[command(name = "__run", hide = true)]
+    Run {
+        /// End it after this many milliseconds
+        deadline: u64,
+        /// The command line
+        command: OsString,
+    },
 }
 
 /// How the embedded agent works. `docs/embedded-agent.md` tells the rest.

@@ -9,6 +9,9 @@ use std::io;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 #[derive(Debug, thiserror::Error)]
 pub enum GitError {
@@ -20,6 +23,10 @@ pub enum GitError {
     NotARepository { dir: PathBuf },
     #[error("`git {command}` failed with {status}: {message}")]
     Failed { command: String, status: String, message: String },
+    #[error("`git {command}` took longer than {seconds} s")]
+    TooSlow { command: String, seconds: u64 },
+    #[error("`git {command}` answered what cannot be understood: {why}")]
+    Strange { command: String, why: String },
 }
 
 /// git, run in one directory.
@@ -129,6 +136,93 @@ pub(crate) fn command(dir: &Path, arguments: &[impl AsRef<OsStr>]) -> Command {
         command.env_remove(name);
     }
     command
+}
+
+/// git on one git directory, with nothing of the person's or the system's
+/// configuration: objects are what they are, and none is fetched.
+pub(crate) fn isolated(git_dir: &Path, arguments: &[impl AsRef<OsStr>]) -> Command {
+    let mut command = command(git_dir, arguments);
+    command
+        .env("GIT_DIR", git_dir)
+        .env("GIT_CONFIG_NOSYSTEM", "1")
+        .env("GIT_CONFIG_GLOBAL", "/dev/null")
+        .env("GIT_ATTR_NOSYSTEM", "1")
+        .env("GIT_NO_REPLACE_OBJECTS", "1")
+        .env("GIT_NO_LAZY_FETCH", "1");
+    command
+}
+
+/// An answer that was bounded.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Answer {
+    Whole(Vec<u8>),
+    TooLong,
+}
+
+/// Asks git and waits, for at most `deadline` and `most` bytes.
+pub(crate) async fn ask(
+    command: Command,
+    input: &[u8],
+    most: usize,
+    deadline: Duration,
+) -> Result<Answer, GitError> {
+    let name = words(&command);
+    let dir = command.get_current_dir().map(Path::to_owned).unwrap_or_default();
+    let not_started = |source| GitError::NotStarted { command: name.clone(), dir, source };
+    let mut command = tokio::process::Command::from(command);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+    if !input.is_empty() {
+        command.stdin(Stdio::piped());
+    }
+    let mut child = command.spawn().map_err(not_started)?;
+    let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+    let answered = async {
+        let (mut answer, mut complaint) = (Vec::new(), Vec::new());
+        let writing = async {
+            if let Some(mut stdin) = stdin {
+                // Whoever stops reading says why on the other stream.
+                let _ = stdin.write_all(input).await;
+            }
+        };
+        let reading = async {
+            match stdout {
+                Some(stdout) => stdout.take(most as u64 + 1).read_to_end(&mut answer).await,
+                None => Ok(0),
+            }
+        };
+        let complaining = async {
+            let Some(mut stderr) = stderr else { return Ok(0) };
+            (&mut stderr).take(MOST_COMPLAINT).read_to_end(&mut complaint).await?;
+            // Who is not listened to at all would be stopped in mid-sentence.
+            tokio::io::copy(&mut stderr, &mut tokio::io::sink()).await
+        };
+        let ((), read, complained) = tokio::join!(writing, reading, complaining);
+        read?;
+        complained?;
+        if answer.len() > most {
+            return Ok(None);
+        }
+        io::Result::Ok(Some((child.wait().await?, answer, complaint)))
+    };
+    let seconds = deadline.as_secs();
+    match tokio::time::timeout(deadline, answered).await {
+        Err(_) => Err(GitError::TooSlow { command: name, seconds }),
+        Ok(Err(error)) => Err(GitError::Strange { command: name, why: error.to_string() }),
+        Ok(Ok(None)) => Ok(Answer::TooLong),
+        Ok(Ok(Some((status, answer, _)))) if status.success() => Ok(Answer::Whole(answer)),
+        Ok(Ok(Some((status, _, complaint)))) => {
+            let message = String::from_utf8_lossy(&complaint).trim().to_owned();
+            Err(GitError::Failed { command: name, status: status.to_string(), message })
+        }
+    }
+}
+
+/// The most that is kept of what git complains about.
+const MOST_COMPLAINT: u64 = 64 << 10;
+
+fn words(command: &Command) -> String {
+    let words: Vec<_> = command.get_args().map(OsStr::to_string_lossy).collect();
+    words.join(" ")
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ pub mod agent;
 pub mod atomic_file;
 pub mod attempt;
 mod capture;
+pub mod checks;
 pub mod cli;
 pub mod commands;
 pub mod config_file;

@@ -7,8 +7,10 @@ mod replay;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use crate::attempt;
+use crate::checks;
 use crate::cli::{Cli, Command, Common};
 use crate::config_file::{self, Loaded};
 use crate::failure::{Failure, Kind};
@@ -31,6 +33,11 @@ pub fn run(cli: Cli) -> ExitCode {
                     format!("`{}` cannot be run: {error}", program[0].display()),
                 )),
             }
+        }
+        Command::Run { deadline, command } => {
+            checks::runner::run(Duration::from_millis(deadline), &command)
+                .map(succeeded)
+                .map_err(|error| Failure::new(Kind::Internal, error))
         }
     };
     match done {
