@@ -4,3 +4,4 @@
 
 mod checkout;
 mod commands;
+mod inspection;

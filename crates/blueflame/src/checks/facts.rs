@@ -1,0 +1,211 @@
+//! Finished work as facts, read from the person's repository.
+//!
+//! The objects are asked, by name and with plumbing; no work tree, no index and
+//! no git directory of an agent is looked at. What is too much to be looked at
+//! becomes a fact as well, so that nothing passes unseen.
+
+use std::path::Path;
+use std::time::Duration;
+
+use blueflame_core::ids::Oid;
+use blueflame_core::inspection::{Commit, FileChange, FileKind, Lines, Side, TooMuch, Work};
+
+use super::patch::{self, Entry};
+use crate::git::{self, Answer, GitError};
+
+/// No question takes longer, or it is given up.
+const DEADLINE: Duration = Duration::from_secs(120);
+
+/// The most commits of one task.
+const MOST_COMMITS: usize = 200;
+const MOST_MESSAGES: usize = 8 << 20;
+
+/// The most of all changed lines, the whole and every commit together.
+const MOST_LINES: usize = 64 << 20;
+const MOST_FILES: usize = 32 << 20;
+
+/// What diffs are asked for with: every file as text, nothing of the
+/// configuration, no programs of others.
+const DIFF: [&str; 4] = ["diff-tree", "-r", "-z", "--no-renames"];
+const WITH_LINES: [&str; 10] = [
+    "--numstat",
+    "-p",
+    "-U0",
+    "--inter-hunk-context=0",
+    "--text",
+    "--no-color",
+    "--no-ext-diff",
+    "--no-textconv",
+    "--irreversible-delete",
+    "--submodule=short",
+];
+
+/// Reads what was done between two commits. `author` is who the agent's commits
+/// should be by, as `Name <address>`.
+pub async fn gather(
+    repo_common_dir: &Path,
+    start: &Oid,
+    head: &Oid,
+    author: &str,
+) -> Result<Work, GitError> {
+    let mut reader = Reader {
+        git_dir: repo_common_dir,
+        nothing: empty_tree(head),
+        room: MOST_LINES,
+        too_much: Vec::new(),
+    };
+    let descends = reader.descends(start, head).await?;
+    let changes = reader.changes(start.as_str(), head, None).await?;
+    let mut commits = reader.commits(start, head).await?;
+    for commit in &mut commits {
+        let parent = commit.parents.first().map_or(reader.nothing, Oid::as_str);
+        commit.changes = reader.changes(parent, &commit.name, Some(&commit.name)).await?;
+    }
+    let too_much = reader.too_much;
+    Ok(Work { descends, author: author.to_owned(), changes, commits, too_much })
+}
+
+/// What the first commit of a history is compared with.
+fn empty_tree(like: &Oid) -> &'static str {
+    match like.as_str().len() {
+        64 => "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321",
+        _ => "4b825dc642cb6eb9a060e54bf8d69288fbee4904",
+    }
+}
+
+struct Reader<'a> {
+    git_dir: &'a Path,
+    /// The tree without files.
+    nothing: &'static str,
+    /// Bytes of changed lines that may still be read.
+    room: usize,
+    too_much: Vec<TooMuch>,
+}
+
+impl Reader<'_> {
+    async fn ask(&self, arguments: &[&str], input: &[u8], most: usize) -> Result<Answer, GitError> {
+        let mut command = git::isolated(self.git_dir, arguments);
+        // Attributes could make a text look like a binary file.
+        command.env("GIT_ATTR_SOURCE", self.nothing);
+        git::ask(command, input, most, DEADLINE).await
+    }
+
+    /// Whether nothing of the start's history is missing in the end's.
+    async fn descends(&self, start: &Oid, head: &Oid) -> Result<bool, GitError> {
+        let arguments =
+            ["rev-list", "--count", "--max-count=1", start.as_str(), &format!("^{head}"), "--"];
+        Ok(self.ask(&arguments, b"", 100).await? == Answer::Whole(b"0\n".to_vec()))
+    }
+
+    async fn commits(&mut self, start: &Oid, head: &Oid) -> Result<Vec<Commit>, GitError> {
+        let most = format!("--max-count={}", MOST_COMMITS + 1);
+        let range = format!("{start}..{head}");
+        let arguments = [
+            "log",
+            "-z",
+            "--topo-order",
+            "--reverse",
+            "--no-show-signature",
+            "--no-notes",
+            "--no-color",
+            "--no-patch",
+            "--encoding=UTF-8",
+            "--format=tformat:%H%n%P%n%an <%ae>%n%B",
+            &most,
+            &range,
+            "--",
+        ];
+        let Answer::Whole(answer) = self.ask(&arguments, b"", MOST_MESSAGES).await? else {
+            self.too_much.push(TooMuch::Commits { most: MOST_COMMITS });
+            return Ok(Vec::new());
+        };
+        let records = answer.split(|byte| *byte == 0).filter(|record| !record.is_empty());
+        let commits: Option<Vec<Commit>> = records.map(commit).collect();
+        let mut commits = commits.ok_or_else(|| strange("log", "a commit"))?;
+        if commits.len() > MOST_COMMITS {
+            self.too_much.push(TooMuch::Commits { most: MOST_COMMITS });
+            commits.clear();
+        }
+        Ok(commits)
+    }
+
+    /// The files that changed from one tree to another, with their lines.
+    async fn changes(
+        &mut self,
+        from: &str,
+        to: &Oid,
+        commit: Option<&Oid>,
+    ) -> Result<Vec<FileChange>, GitError> {
+        let trees = [from, to.as_str(), "--"];
+        let raw = ["--raw", "--no-abbrev"];
+        let asked = [&DIFF[..], &raw, &WITH_LINES, &trees].concat();
+        let found = match self.ask(&asked, b"", self.room).await? {
+            Answer::Whole(answer) => {
+                self.room -= answer.len();
+                patch::changes(&answer).map_err(|why| strange("diff-tree", why.to_string()))?
+            }
+            Answer::TooLong => {
+                let commit = commit.cloned();
+                self.too_much.push(TooMuch::Lines { commit, most_bytes: MOST_LINES });
+                let asked = [&DIFF[..], &raw, &trees].concat();
+                let entries = match self.ask(&asked, b"", MOST_FILES).await? {
+                    Answer::Whole(answer) => patch::entries(&answer)
+                        .map_err(|why| strange("diff-tree", why.to_string()))?,
+                    Answer::TooLong => Vec::new(),
+                };
+                entries.into_iter().map(|entry| (entry, Lines::default())).collect()
+            }
+        };
+        self.with_sizes(found).await
+    }
+
+    async fn with_sizes(&self, found: Vec<(Entry, Lines)>) -> Result<Vec<FileChange>, GitError> {
+        let files = found.iter().flat_map(|(entry, _)| [&entry.before, &entry.after]);
+        let mut objects = String::new();
+        for (_, object) in files.flatten().filter(|(kind, _)| *kind != FileKind::Submodule) {
+            objects.push_str(object.as_str());
+            objects.push('\n');
+        }
+        let mut sizes = if objects.is_empty() {
+            Vec::new()
+        } else {
+            let arguments = ["cat-file", "--batch-check=%(objectsize)", "--buffer"];
+            match self.ask(&arguments, objects.as_bytes(), MOST_FILES).await? {
+                Answer::Whole(answer) => answer,
+                Answer::TooLong => return Err(strange("cat-file", "more than sizes")),
+            }
+        };
+        sizes.push(b'\n');
+        let text = String::from_utf8_lossy(&sizes);
+        let mut lines = text.lines();
+        let mut side = |side: Option<(FileKind, Oid)>| match side {
+            None => Ok(None),
+            Some((kind @ FileKind::Submodule, object)) => Ok(Some(Side { kind, object, size: 0 })),
+            Some((kind, object)) => match lines.next().map(str::parse) {
+                Some(Ok(size)) => Ok(Some(Side { kind, object, size })),
+                Some(Err(_)) | None => Err(strange("cat-file", format!("no size of `{object}`"))),
+            },
+        };
+        found
+            .into_iter()
+            .map(|(entry, lines)| {
+                let (before, after) = (side(entry.before)?, side(entry.after)?);
+                Ok(FileChange { path: entry.path, before, after, lines })
+            })
+            .collect()
+    }
+}
+
+fn commit(record: &[u8]) -> Option<Commit> {
+    let record = String::from_utf8_lossy(record);
+    let mut lines = record.splitn(4, '\n');
+    let name = Oid::new(lines.next()?).ok()?;
+    let parents = lines.next()?.split_whitespace().map(Oid::new).collect::<Result<_, _>>().ok()?;
+    let author = lines.next()?.to_owned();
+    let message = lines.next()?.trim_end().to_owned();
+    Some(Commit { name, parents, author, message, changes: Vec::new() })
+}
+
+fn strange(command: &str, why: impl Into<String>) -> GitError {
+    GitError::Strange { command: command.to_owned(), why: why.into() }
+}
