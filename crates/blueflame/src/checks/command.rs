@@ -17,7 +17,6 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -144,9 +143,13 @@ pub async fn run(
 ) -> CommandResult {
     let begun = Instant::now();
     let mut output = Output::of(order.keep);
-    let exit = match start(order, surroundings) {
-        Ok(running) => running.follow(order.timeout, &mut output, stop).await,
-        Err(error) => CommandExit::NotStarted { why: error.to_string() },
+    let exit = if *stop.borrow() {
+        CommandExit::Stopped
+    } else {
+        match start(order, surroundings) {
+            Ok(running) => running.follow(order.timeout, &mut output, stop).await,
+            Err(error) => CommandExit::NotStarted { why: error.to_string() },
+        }
     };
     let command = order.command.to_owned();
     CommandResult { command, exit, output: output.into_text(), took: begun.elapsed() }
@@ -172,7 +175,6 @@ fn start(order: Order<'_>, surroundings: &Surroundings) -> io::Result<Running> {
     runner
         .arg("__run")
         .arg(order.timeout.as_millis().to_string())
-        // A command line may begin with `-`.
         .arg("--")
         .arg(order.command)
         .current_dir(order.directory)
@@ -216,7 +218,7 @@ impl Running {
                 told = told => Some(told),
                 () = reading => None,
                 () = stopped(stop) => None,
-                () = tokio::time::sleep(limit + GRACE + PATIENCE) => {
+                () = tokio::time::sleep(limit.saturating_add(GRACE + PATIENCE)) => {
                     let _ = self.runner.start_kill();
                     Some(Some(Report::OutOfTime))
                 }

@@ -49,12 +49,17 @@ pub async fn gather(
     head: &Oid,
     author: &str,
 ) -> Result<Work, GitError> {
-    let mut reader = Reader { git_dir: repo_common_dir, room: MOST_LINES, too_much: Vec::new() };
+    let mut reader = Reader {
+        git_dir: repo_common_dir,
+        nothing: empty_tree(head),
+        room: MOST_LINES,
+        too_much: Vec::new(),
+    };
     let descends = reader.descends(start, head).await?;
     let changes = reader.changes(start.as_str(), head, None).await?;
     let mut commits = reader.commits(start, head).await?;
     for commit in &mut commits {
-        let parent = commit.parents.first().map_or_else(|| empty_tree(head), Oid::as_str);
+        let parent = commit.parents.first().map_or(reader.nothing, Oid::as_str);
         commit.changes = reader.changes(parent, &commit.name, Some(&commit.name)).await?;
     }
     let too_much = reader.too_much;
@@ -71,6 +76,8 @@ fn empty_tree(like: &Oid) -> &'static str {
 
 struct Reader<'a> {
     git_dir: &'a Path,
+    /// The tree without files.
+    nothing: &'static str,
     /// Bytes of changed lines that may still be read.
     room: usize,
     too_much: Vec<TooMuch>,
@@ -78,7 +85,10 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     async fn ask(&self, arguments: &[&str], input: &[u8], most: usize) -> Result<Answer, GitError> {
-        isolated::ask(isolated::command(self.git_dir, arguments), input, most, DEADLINE).await
+        let mut command = isolated::command(self.git_dir, arguments);
+        // Attributes could make a text look like a binary file.
+        command.env("GIT_ATTR_SOURCE", self.nothing);
+        isolated::ask(command, input, most, DEADLINE).await
     }
 
     /// Whether nothing of the start's history is missing in the end's.
@@ -133,16 +143,15 @@ impl Reader<'_> {
         let found = match self.ask(&asked, b"", self.room).await? {
             Answer::Whole(answer) => {
                 self.room -= answer.len();
-                patch::changes(&answer).map_err(|why| strange("diff-tree", why))?
+                patch::changes(&answer).map_err(|why| strange("diff-tree", why.to_string()))?
             }
             Answer::TooLong => {
                 let commit = commit.cloned();
                 self.too_much.push(TooMuch::Lines { commit, most_bytes: MOST_LINES });
                 let asked = [&DIFF[..], &raw, &trees].concat();
                 let entries = match self.ask(&asked, b"", MOST_FILES).await? {
-                    Answer::Whole(answer) => {
-                        patch::entries(&answer).map_err(|why| strange("diff-tree", why))?
-                    }
+                    Answer::Whole(answer) => patch::entries(&answer)
+                        .map_err(|why| strange("diff-tree", why.to_string()))?,
                     Answer::TooLong => Vec::new(),
                 };
                 entries.into_iter().map(|entry| (entry, Lines::default())).collect()
@@ -198,6 +207,6 @@ fn commit(record: &[u8]) -> Option<Commit> {
     Some(Commit { name, parents, author, message, changes: Vec::new() })
 }
 
-fn strange(command: &str, why: impl ToString) -> GitError {
-    GitError::Strange { command: command.to_owned(), answer: why.to_string() }
+fn strange(command: &str, why: impl Into<String>) -> GitError {
+    GitError::Strange { command: command.to_owned(), answer: why.into() }
 }

@@ -183,9 +183,9 @@ mod tests {
     const A: &str = "1111111111111111111111111111111111111111";
     const B: &str = "2222222222222222222222222222222222222222";
 
-    fn printed(path: &str, patch: &str) -> Vec<u8> {
-        let raw = format!(":100644 100644 {A} {B} M\0{path}\0");
-        format!("{raw}1\t1\t{path}\0\0{patch}").into_bytes()
+    fn printed(name: &str, patch: &str) -> Vec<u8> {
+        let raw = format!(":100644 100644 {A} {B} M\0{name}\0");
+        format!("{raw}1\t1\t{name}\0\0{patch}").into_bytes()
     }
 
     fn numbered(lines: &[Line]) -> Vec<(u32, &str)> {

@@ -71,7 +71,13 @@ pub fn run(deadline: Duration, command: &OsStr) -> io::Result<()> {
 
 /// Every command is started here, and nowhere else.
 fn start(command: &OsStr) -> io::Result<Child> {
-    Command::new("/bin/sh").arg("-c").arg(command).stdin(Stdio::null()).process_group(0).spawn()
+    // A command line may begin with `-`.
+    Command::new("/bin/sh")
+        .args(["-c", "--"])
+        .arg(command)
+        .stdin(Stdio::null())
+        .process_group(0)
+        .spawn()
 }
 
 async fn attend(

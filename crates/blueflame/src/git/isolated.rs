@@ -64,10 +64,10 @@ pub(crate) async fn ask(
             }
         };
         let complaining = async {
-            match stderr {
-                Some(stderr) => stderr.take(MOST_COMPLAINT).read_to_end(&mut complaint).await,
-                None => Ok(0),
-            }
+            let Some(mut stderr) = stderr else { return Ok(0) };
+            (&mut stderr).take(MOST_COMPLAINT).read_to_end(&mut complaint).await?;
+            // Who is not listened to at all would be stopped in mid-sentence.
+            tokio::io::copy(&mut stderr, &mut tokio::io::sink()).await
         };
         let ((), read, complained) = tokio::join!(writing, reading, complaining);
         read?;

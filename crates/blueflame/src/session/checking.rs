@@ -54,11 +54,7 @@ async fn violations(site: &Site, task: &Task) -> Result<(Vec<String>, Vec<String
     let rules = PolicyRules::of(&site.config, Role::Worker, &task.spec.file_locks);
     let policy = Policy::new(rules).map_err(|error| error.to_string())?;
     let found = inspection::inspect(&policy, &work);
-    Ok((found.violations(), told(&found.remarks)))
-}
-
-fn told(findings: &[inspection::Finding]) -> Vec<String> {
-    findings.iter().map(ToString::to_string).collect()
+    Ok((found.violations(), found.remarks()))
 }
 
 /// Runs the acceptance commands on a clean checkout of the task's commit.

@@ -3,7 +3,7 @@
 
 use crate::policy::{Policy, Rule, Verdict};
 
-use super::{FileChange, Inspection, TooMuch, Work, as_changes, lines, too_large};
+use super::{FileChange, Finding, Inspection, TooMuch, Work, as_changes, fresh, lines, too_large};
 
 /// Rules about what must not be anywhere in the history. The others are about
 /// what stands at the end: an agent may repair its own mistakes.
@@ -40,11 +40,12 @@ pub(super) fn inspect(found: &mut Inspection, policy: &Policy, work: &Work, deni
         let place = format!(" (in commit {name})");
         let verdict = policy.judge_message(&commit.message);
         if !verdict.is_allowed() {
-            found.denied(&verdict, &place);
+            let details = format!("{}{place}", verdict.details);
+            found.violations.push(Finding::new(&verdict.rule, &details));
         }
         for (at, line) in commit.message.lines().enumerate() {
             let place = format!("line {} of the message", at + 1);
-            lines::keys(found, line, &place, Some(commit));
+            lines::keys(found, line, &[], &place, Some(commit));
         }
         if commit.author != work.author {
             found.remark(
@@ -55,13 +56,15 @@ pub(super) fn inspect(found: &mut Inspection, policy: &Policy, work: &Work, deni
         if commit.parents.len() > 1 {
             found.remark("commit.merge", format!("commit {name} is a merge."));
         }
-        for verdict in policy.judge_changes(&as_changes(&commit.changes)) {
+        let brought = commit.changes.iter().filter(|change| change.after.is_some());
+        for verdict in policy.judge_changes(&as_changes(brought)) {
             let lasting = LASTING.iter().any(|rule| rule.name() == verdict.rule);
             if lasting && !denied.contains(&verdict) {
                 found.denied(&verdict, &place);
             }
         }
-        for change in commit.changes.iter().filter(|change| !stands(work, change)) {
+        let fresh = fresh(&commit.changes).filter(|change| !stands(work, change));
+        for change in fresh {
             if let Some(after) = &change.after {
                 too_large(found, &change.path, after.size, &place);
             }

@@ -71,20 +71,15 @@ static COMPILED: LazyLock<Compiled> = LazyLock::new(|| {
     }
 });
 
-/// The keys in a line, each kind once.
-pub(super) fn in_line(line: &str) -> Vec<&'static Shape> {
+/// The keys in a line: their shapes and their texts, each kind once.
+pub(super) fn in_line(line: &str) -> Vec<(&'static Shape, &str)> {
     let compiled = &*COMPILED;
-    compiled
-        .any
-        .matches(line)
-        .into_iter()
-        .filter(|at| {
-            compiled.each[*at]
-                .find_iter(line)
-                .any(|found| !EXAMPLES.iter().any(|example| found.as_str().contains(example)))
-        })
-        .map(|at| &SHAPES[at])
-        .collect()
+    let genuine = |text: &&str| !EXAMPLES.iter().any(|example| text.contains(example));
+    let key = |at: usize| {
+        let mut texts = compiled.each[at].find_iter(line).map(|found| found.as_str());
+        texts.find(genuine).map(|text| (&SHAPES[at], text))
+    };
+    compiled.any.matches(line).into_iter().filter_map(key).collect()
 }
 
 #[cfg(test)]
@@ -95,7 +90,7 @@ mod tests {
     fn every_shape_finds_its_example_and_nothing_else_does() {
         for shape in SHAPES {
             for line in [shape.example.to_owned(), format!("key = \"{}\";", shape.example)] {
-                let names: Vec<&str> = in_line(&line).iter().map(|shape| shape.name).collect();
+                let names: Vec<&str> = in_line(&line).iter().map(|(shape, _)| shape.name).collect();
                 assert_eq!(names, [shape.name], "{line}");
             }
         }
@@ -113,7 +108,7 @@ mod tests {
             "commit 3f2a0c5d7e9b1a4c6d8e0f2a4b6c8d0e2f4a6b8c",
             "sha512-7PIcKzTq8L1l9c8r5dY0p0Zr1c5l0m3o==",
         ] {
-            let names: Vec<&str> = in_line(line).iter().map(|shape| shape.name).collect();
+            let names: Vec<&str> = in_line(line).iter().map(|(shape, _)| shape.name).collect();
             assert!(names.is_empty(), "{line}: {names:?}");
         }
     }

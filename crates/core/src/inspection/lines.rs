@@ -4,14 +4,14 @@
 use crate::policy::Rule;
 
 use super::key_shapes::{self, Certainty};
-use super::{Commit, FileChange, Inspection};
+use super::{Commit, FileChange, Inspection, Line};
 
 /// Looks at the added lines of a change, or of one commit of it.
 pub(super) fn inspect(found: &mut Inspection, change: &FileChange, commit: Option<&Commit>) {
     let path = &change.path;
     for line in &change.lines.added {
         let place = format!("`{path}` line {}", line.number);
-        keys(found, &line.text, &place, commit);
+        keys(found, &line.text, &change.lines.removed, &place, commit);
         // A line that is gone again by the end misleads nobody.
         if commit.is_some() {
             continue;
@@ -32,8 +32,18 @@ pub(super) fn inspect(found: &mut Inspection, change: &FileChange, commit: Optio
 }
 
 /// Looks for keys; they are told by their kind and place, never by their text.
-pub(super) fn keys(found: &mut Inspection, text: &str, place: &str, commit: Option<&Commit>) {
-    for shape in key_shapes::in_line(text) {
+/// One that stood in the lines that were `replaced` is not new.
+pub(super) fn keys(
+    found: &mut Inspection,
+    text: &str,
+    replaced: &[Line],
+    place: &str,
+    commit: Option<&Commit>,
+) {
+    for (shape, key) in key_shapes::in_line(text) {
+        if replaced.iter().any(|line| line.text.contains(key)) {
+            continue;
+        }
         let what = shape.name;
         match (shape.certainty, commit) {
             (Certainty::Sure, None) => found.violation(

@@ -12,10 +12,12 @@ mod lines;
 mod test_strength;
 mod work;
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 pub use work::{Commit, FileChange, FileKind, Line, Lines, Side, TooMuch, Work};
 
+use crate::ids::Oid;
 use crate::policy::{Change, ChangeKind, Policy, Rule, Verdict};
 
 /// What an inspection found.
@@ -42,25 +44,56 @@ impl fmt::Display for Finding {
     }
 }
 
+impl Finding {
+    /// Paths may hold anything; a finding stays on its line.
+    fn new(rule: &str, details: &str) -> Self {
+        let mut shown = String::with_capacity(details.len());
+        for c in details.chars() {
+            if c.is_control() { shown.extend(c.escape_default()) } else { shown.push(c) }
+        }
+        Finding { rule: rule.to_owned(), details: shown }
+    }
+}
+
 impl Inspection {
     /// The violations as the journal holds them.
     pub fn violations(&self) -> Vec<String> {
-        self.violations.iter().map(ToString::to_string).collect()
+        told(&self.violations)
     }
 
-    fn violation(&mut self, rule: Rule, details: impl Into<String>) {
-        self.violations.push(Finding { rule: rule.name().to_owned(), details: details.into() });
+    /// The remarks as validators and people are told them.
+    pub fn remarks(&self) -> Vec<String> {
+        told(&self.remarks)
     }
 
-    fn remark(&mut self, rule: &str, details: impl Into<String>) {
-        self.remarks.push(Finding { rule: rule.to_owned(), details: details.into() });
+    fn violation(&mut self, rule: Rule, details: impl AsRef<str>) {
+        self.violations.push(Finding::new(rule.name(), details.as_ref()));
     }
 
+    fn remark(&mut self, rule: &str, details: impl AsRef<str>) {
+        self.remarks.push(Finding::new(rule, details.as_ref()));
+    }
+
+    /// A file that the policy does not accept, `place` being where.
     fn denied(&mut self, verdict: &Verdict, place: &str) {
-        let details = format!("{}{place}", verdict.details);
-        self.violations.push(Finding { rule: verdict.rule.clone(), details });
+        let (target, details) = (&verdict.target, &verdict.details);
+        let named = details.contains(target.as_str());
+        let whose = if named { String::new() } else { format!("{target}: ") };
+        self.violations.push(Finding::new(&verdict.rule, &format!("{whose}{details}{place}")));
     }
 }
+
+/// Findings as texts, and how many more there are.
+fn told(findings: &[Finding]) -> Vec<String> {
+    let mut texts: Vec<String> = findings.iter().take(MOST_TOLD).map(ToString::to_string).collect();
+    if let more @ 1.. = findings.len().saturating_sub(MOST_TOLD) {
+        texts.push(format!("and {more} more"));
+    }
+    texts
+}
+
+/// What does not fit into this is only counted.
+const MOST_TOLD: usize = 50;
 
 /// A file that is larger is not taken at all.
 const MOST_BYTES: u64 = 5 << 20;
@@ -82,7 +115,10 @@ pub fn inspect(policy: &Policy, work: &Work) -> Inspection {
         found.denied(verdict, "");
     }
     for change in &work.changes {
-        files(&mut found, change);
+        modes(&mut found, change);
+    }
+    for change in fresh(&work.changes) {
+        sizes(&mut found, change);
         lines::inspect(&mut found, change, None);
     }
     test_strength::inspect(&mut found, policy, &work.changes);
@@ -90,7 +126,7 @@ pub fn inspect(policy: &Policy, work: &Work) -> Inspection {
     found
 }
 
-fn as_changes(changes: &[FileChange]) -> Vec<Change> {
+fn as_changes<'c>(changes: impl IntoIterator<Item = &'c FileChange>) -> Vec<Change> {
     let kind = |change: &FileChange| match (&change.before, &change.after) {
         (_, None) => ChangeKind::Deleted,
         (_, Some(Side { kind: FileKind::Link, .. })) => ChangeKind::Link,
@@ -98,11 +134,23 @@ fn as_changes(changes: &[FileChange]) -> Vec<Change> {
         (None, Some(_)) => ChangeKind::Added,
         (Some(_), Some(_)) => ChangeKind::Modified,
     };
-    changes.iter().map(|change| Change { path: change.path.clone(), kind: kind(change) }).collect()
+    changes
+        .into_iter()
+        .map(|change| Change { path: change.path.clone(), kind: kind(change) })
+        .collect()
 }
 
-/// What the files are, apart from their paths and their lines.
-fn files(found: &mut Inspection, change: &FileChange) {
+/// The files with new content: not those that only moved.
+fn fresh(changes: &[FileChange]) -> impl Iterator<Item = &FileChange> {
+    let object = |side: &Option<Side>| side.as_ref().map(|side| side.object.clone());
+    let old: BTreeSet<Oid> = changes.iter().filter_map(|change| object(&change.before)).collect();
+    changes
+        .iter()
+        .filter(move |change| object(&change.after).is_none_or(|object| !old.contains(&object)))
+}
+
+/// What kinds of files they are.
+fn modes(found: &mut Inspection, change: &FileChange) {
     let path = &change.path;
     let Some(after) = &change.after else {
         if let Some(Side { kind: kind @ (FileKind::Link | FileKind::Submodule), .. }) =
@@ -117,6 +165,12 @@ fn files(found: &mut Inspection, change: &FileChange) {
     if after.kind == FileKind::Executable && !was_executable {
         found.remark("changes.mode", format!("`{path}` was made executable."));
     }
+}
+
+/// How much content there is, and of what sort.
+fn sizes(found: &mut Inspection, change: &FileChange) {
+    let path = &change.path;
+    let Some(after) = &change.after else { return };
     too_large(found, path, after.size, "");
     if after.size > MANY_BYTES && after.size <= MOST_BYTES {
         let size = after.size >> 10;

@@ -32,7 +32,7 @@ fn policy() -> Policy {
 }
 
 fn oid(number: u64) -> Oid {
-    Oid::new(&format!("{number:040x}")).unwrap()
+    Oid::new(format!("{number:040x}")).unwrap()
 }
 
 fn side(kind: FileKind, content: &str) -> Side {
@@ -107,10 +107,6 @@ fn taken_back(changes: Vec<FileChange>) -> Work {
     work
 }
 
-fn told(findings: &[Finding]) -> Vec<String> {
-    findings.iter().map(ToString::to_string).collect()
-}
-
 #[test]
 fn ordinary_work_passes_without_a_word() {
     let change = vec![
@@ -144,12 +140,14 @@ fn each_rule_stops_something() {
         (
             "a protected name",
             work(vec![added("src/.mcp.json", "{}")]),
-            vec!["paths.protected: `.mcp.json` is never changed by agents. Leave it as it is."],
+            vec![
+                "paths.protected: src/.mcp.json: `.mcp.json` is never changed by agents. Leave it as it is.",
+            ],
         ),
         (
             "a strange path",
             work(vec![added("src/a\nb.rs", "")]),
-            vec!["paths.strange: the path is not plain. Use plain names."],
+            vec!["paths.strange: src/a\\nb.rs: the path is not plain. Use plain names."],
         ),
         (
             "a symbolic link",
@@ -170,7 +168,7 @@ fn each_rule_stops_something() {
             "a name in another style",
             work(vec![added("src/TokenCache.rs", "")]),
             vec![
-                "names.style: `TokenCache.rs` is not named in snake_case. Name new files like `token_cache`.",
+                "names.style: src/TokenCache.rs: `TokenCache.rs` is not named in snake_case. Name new files like `token_cache`.",
             ],
         ),
         (
@@ -204,7 +202,7 @@ fn each_rule_stops_something() {
             "no test",
             Work { changes: vec![added("src/a.rs", "")], ..work(Vec::new()) },
             vec![
-                "changes.tests: `src/a.rs` was changed without a test. Add or change a test that matches `tests/**`.",
+                "changes.tests: the change as a whole: `src/a.rs` was changed without a test. Add or change a test that matches `tests/**`.",
             ],
         ),
         (
@@ -387,6 +385,27 @@ fn a_test_may_move_to_where_tests_are() {
         told(&away.remarks),
         ["tests.moved: `tests/a.rs` became `src/b.rs`, which is not a test file."]
     );
+}
+
+#[test]
+fn what_was_there_before_is_nobodys_fault() {
+    let key = concat!("AKIA", "Z7Q2N4KD83HFMW5T");
+    let large = |path: &str| of_size(path, 6 << 20);
+    let was_large = FileChange { before: large("x").after, after: None, ..added("src/a.json", "") };
+    for (name, changes) in [
+        ("a key that moved", vec![deleted("src/a.rs", key), added("src/b.rs", key)]),
+        ("a key in a line that changed", vec![edited("src/a.rs", key, &format!("    {key},"))]),
+        ("a large file that moved", vec![was_large, large("src/b.json")]),
+    ] {
+        assert_eq!(inspect(&policy(), &work(changes)), Inspection::default(), "{name}");
+    }
+}
+
+#[test]
+fn a_flood_of_findings_is_counted() {
+    let changes = (0..60).map(|at| added(&format!("lib/{at}"), "")).collect();
+    let violations = inspect(&policy(), &work(changes)).violations();
+    assert_eq!((violations.len(), violations[50].as_str()), (51, "and 10 more"));
 }
 
 #[test]
