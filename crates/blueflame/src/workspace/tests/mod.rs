@@ -1,5 +1,7 @@
 //! Workspaces on real repositories.
 
+use std::os::unix::fs::PermissionsExt as _;
+
 use blueflame_core::event::Work;
 use blueflame_core::ids::TaskId;
 use blueflame_core::outcome::{Outcome, Product};
@@ -77,7 +79,7 @@ fn an_agent_works_in_it_and_its_commits_are_harvested() {
     assert_eq!(harvest.commits[0].subject, "feat: two");
     assert_eq!(harvest.commits[0].message, "feat: two\n\nbecause\n");
     assert_eq!(harvest.commits[0].author, workspace.author);
-    assert_eq!(harvest.commits[0].parents, [start.clone()]);
+    assert_eq!(harvest.commits[0].parents.as_slice(), std::slice::from_ref(&start));
     let product = Product::Commit(harvest.head.clone());
     assert_eq!(harvest.left_behind().outcome(), Outcome::Finished { product });
     let reference = workspaces.attempt_ref(&workspace.name);
@@ -160,7 +162,6 @@ fn nothing_of_the_person_changes() {
         let hook = repository.path().join(".git/hooks").join(hook);
         fs::create_dir_all(hook.parent().unwrap()).unwrap();
         fs::write(&hook, format!("#!/bin/sh\ntouch '{}'\n", marker.display())).unwrap();
-        use std::os::unix::fs::PermissionsExt as _;
         fs::set_permissions(&hook, fs::Permissions::from_mode(0o755)).unwrap();
     }
     // The one line that is ours.
