@@ -13,6 +13,7 @@ use std::time::Duration;
 use blueflame_core::ids::{BadName, Oid};
 
 use super::spec::{Author, Snapshots};
+use crate::exclude;
 use crate::git;
 
 /// No snapshot takes longer, or it is given up.
@@ -64,10 +65,10 @@ impl Camera {
         let mut alternates = spec.objects.as_os_str().as_encoded_bytes().to_vec();
         alternates.push(b'\n');
         fs::write(info.join("alternates"), alternates).map_err(prepared)?;
-        let exclude = camera.git_dir.join("info");
-        fs::create_dir_all(&exclude).map_err(prepared)?;
-        let lines: String = spec.exclude.iter().map(|path| format!("/{path}\n")).collect();
-        fs::write(exclude.join("exclude"), lines).map_err(prepared)?;
+        let info = camera.git_dir.join("info");
+        fs::create_dir_all(&info).map_err(prepared)?;
+        let lines: String = spec.exclude.iter().map(|path| exclude::pattern(path) + "\n").collect();
+        fs::write(info.join("exclude"), lines).map_err(prepared)?;
         camera.git(&["read-tree", camera.start.as_str()]).await?;
         Ok(camera)
     }
