@@ -13,6 +13,7 @@ use std::time::Duration;
 use blueflame_core::ids::{BadName, Oid};
 
 use super::spec::{Author, Snapshots};
+use crate::exclude;
 use crate::git;
 
 /// No snapshot takes longer, or it is given up.
@@ -31,6 +32,8 @@ pub enum SnapshotError {
     Failed { step: String, message: String },
     #[error("`git {step}` took longer than {} s", DEADLINE.as_secs())]
     TooSlow { step: String },
+    #[error("there is a git repository in `{path}`, and it cannot be left out")]
+    Planted { path: String },
     #[error("`git {step}` answered strangely: {source}")]
     Strange { step: String, source: BadName },
 }
@@ -63,10 +66,10 @@ impl Camera {
         let mut alternates = spec.objects.as_os_str().as_encoded_bytes().to_vec();
         alternates.push(b'\n');
         fs::write(info.join("alternates"), alternates).map_err(prepared)?;
-        let exclude = camera.git_dir.join("info");
-        fs::create_dir_all(&exclude).map_err(prepared)?;
-        let lines: Vec<String> = spec.exclude.iter().map(|path| format!("/{path}\n")).collect();
-        fs::write(exclude.join("exclude"), lines.concat()).map_err(prepared)?;
+        let info = camera.git_dir.join("info");
+        fs::create_dir_all(&info).map_err(prepared)?;
+        let lines: String = spec.exclude.iter().map(|path| exclude::pattern(path) + "\n").collect();
+        fs::write(info.join("exclude"), lines).map_err(prepared)?;
         camera.git(&["read-tree", camera.start.as_str()]).await?;
         Ok(camera)
     }
@@ -75,7 +78,10 @@ impl Camera {
     pub async fn take(&mut self) -> Result<Option<Oid>, SnapshotError> {
         // One that was cut short leaves its lock; nobody else uses the directory.
         let _ = fs::remove_file(self.git_dir.join("index.lock"));
+        self.drop_submodules().await?;
         self.git(&["add", "--all", "--ignore-errors", "."]).await?;
+        self.drop_submodules().await?;
+        self.put_back_submodules().await?;
         let tree = self.oid(&["write-tree"]).await?;
         let before = match &self.last {
             Some((tree, _)) => tree.clone(),
@@ -96,6 +102,37 @@ impl Camera {
     /// The last one.
     pub fn last(&self) -> Option<&Oid> {
         self.last.as_ref().map(|(_, commit)| commit)
+    }
+
+    /// Forgets repositories inside the work tree. For one that is in the index,
+    /// `git add` would run `git status` there, with the configuration that the
+    /// agent gave it.
+    async fn drop_submodules(&self) -> Result<(), SnapshotError> {
+        let index = self.git(&["ls-files", "--stage", "-z"]).await?;
+        let paths: Vec<&str> = submodules(&index).map(|(_, path)| path).collect();
+        if paths.is_empty() {
+            return Ok(());
+        }
+        let words = [&["update-index", "--force-remove", "--"], paths.as_slice()].concat();
+        self.git(&words).await?;
+        // A name that is no text does not come out of the index that way.
+        let index = self.git(&["ls-files", "--stage", "-z"]).await?;
+        match submodules(&index).next() {
+            None => Ok(()),
+            Some((_, path)) => Err(SnapshotError::Planted { path: path.to_owned() }),
+        }
+    }
+
+    /// Those that were there at the start stay as they were.
+    async fn put_back_submodules(&self) -> Result<(), SnapshotError> {
+        let start = self.git(&["ls-tree", "-r", "-z", "--full-tree", self.start.as_str()]).await?;
+        for (about, path) in submodules(&start) {
+            // `160000 commit <oid>`
+            let oid = about.rsplit(' ').next().unwrap_or_default();
+            let entry = format!("160000,{oid},{path}");
+            self.git(&["update-index", "--add", "--replace", "--cacheinfo", &entry]).await?;
+        }
+        Ok(())
     }
 
     async fn oid(&self, arguments: &[&str]) -> Result<Oid, SnapshotError> {
@@ -134,4 +171,10 @@ impl Camera {
             Err(SnapshotError::Failed { step, message })
         }
     }
+}
+
+/// The submodules in a list of entries `<about>\t<path>\0`.
+fn submodules(list: &str) -> impl Iterator<Item = (&str, &str)> {
+    let entries = list.split('\0').filter_map(|entry| entry.split_once('\t'));
+    entries.filter(|(about, _)| about.starts_with("160000 "))
 }

@@ -99,6 +99,7 @@ impl Workspaces {
     /// The files of unfinished work as they are to be on top of the start.
     fn bring_back(&self, order: &Order, restore: &Restore) -> Result<Merged, WorkspaceError> {
         let commit = &restore.commit;
+        git_dir::look_through(&restore.git_dir).map_err(WorkspaceError::Restore)?;
         let reference = self.restored_ref(&order.name);
         self.fetch(&restore.git_dir, commit.as_str(), &reference, &order.start)?.success()?;
         let name = |what: &str| {

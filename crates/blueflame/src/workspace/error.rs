@@ -7,6 +7,7 @@ use blueflame_core::ids::Oid;
 
 use crate::atomic_file::AtomicError;
 use crate::exclude::ExcludeError;
+use crate::failure::{Failure, Kind};
 use crate::git::GitError;
 
 #[derive(Debug, thiserror::Error)]
@@ -30,6 +31,8 @@ pub enum WorkspaceError {
         path.display()
     )]
     NoSpace { path: PathBuf, need_mb: u64, spare_mb: u64, free_mb: u64 },
+    #[error("the unfinished work cannot be put back: {0}")]
+    Restore(HarvestError),
     /// The way to a copied or shared file leads out of the checkout or the
     /// workspace.
     #[error("`{path}` leads out of `{}` by a symbolic link", root.display())]
@@ -70,6 +73,40 @@ pub enum HarvestError {
     Rewound { start: Oid, head: Oid },
     #[error("there are more than {most} new commits")]
     TooMany { most: usize },
+}
+
+impl From<WorkspaceError> for Failure {
+    fn from(error: WorkspaceError) -> Failure {
+        let (kind, hint) = match &error {
+            WorkspaceError::NoSpace { .. } => {
+                (Kind::Missing, Some("make room on the disk, or run fewer agents at once"))
+            }
+            WorkspaceError::Unsupported(Unsupported::CoreWorktree { .. }) => {
+                (Kind::Missing, Some("work in an ordinary clone of it"))
+            }
+            WorkspaceError::Unsupported(Unsupported::PartialClone) => {
+                (Kind::Missing, Some("work in a full clone: `git clone` without `--filter`"))
+            }
+            WorkspaceError::Unsupported(Unsupported::LineBreak { .. }) => {
+                (Kind::Missing, Some("give its directory another name"))
+            }
+            WorkspaceError::LeadsOut { .. } => {
+                (Kind::Usage, Some("take it out of `worktree`, or put a real file in its place"))
+            }
+            WorkspaceError::Git(_)
+            | WorkspaceError::Replace(_)
+            | WorkspaceError::Exclude(_)
+            | WorkspaceError::Io { .. }
+            | WorkspaceError::Exists { .. }
+            | WorkspaceError::NoSuchStart(_)
+            | WorkspaceError::Restore(_) => (Kind::Internal, None),
+        };
+        let failure = Failure::new(kind, &error);
+        match hint {
+            Some(hint) => failure.hint(hint),
+            None => failure,
+        }
+    }
 }
 
 impl WorkspaceError {

@@ -9,10 +9,10 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use super::error::{HarvestError, WorkspaceError};
+use super::error::HarvestError;
 use super::plain::{ObjectFormat, PlainRepository};
 use super::{Workspace, exclude};
-use crate::atomic_file::{self, Durability};
+use crate::atomic_file::{self, AtomicError, Durability};
 use crate::attempt::spec::Author;
 
 /// More files than any honest agent leaves in a git directory.
@@ -23,13 +23,17 @@ pub(super) fn write(
     git_dir: &Path,
     workspace: &Workspace,
     plain: &PlainRepository,
-) -> Result<(), WorkspaceError> {
+) -> Result<(), AtomicError> {
+    let failed = |step, path: &Path| {
+        let path = path.to_owned();
+        move |source| AtomicError { step, path, source }
+    };
     let put = |name: &str, bytes: &[u8]| {
         atomic_file::replace(&git_dir.join(name), bytes, Durability::Process)
     };
     for name in ["objects/info", "info"] {
         let path = git_dir.join(name);
-        fs::create_dir_all(&path).map_err(|source| WorkspaceError::io("make", &path, source))?;
+        fs::create_dir_all(&path).map_err(failed("make", &path))?;
     }
     put("config", config(&workspace.author, plain.format()).as_bytes())?;
     let mut objects = plain.objects().as_os_str().as_encoded_bytes().to_vec();
@@ -39,19 +43,18 @@ pub(super) fn write(
         workspace.hidden.iter().map(|path| exclude::pattern(path) + "\n").collect();
     put("info/exclude", hidden.as_bytes())?;
     match fs::read(plain.shallow()) {
-        Ok(bytes) => put("shallow", &bytes)?,
+        Ok(bytes) => put("shallow", &bytes),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             let path = git_dir.join("shallow");
             match fs::remove_file(&path) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                    return Err(WorkspaceError::io("remove", &path, error));
+                    Err(failed("remove", &path)(error))
                 }
-                _ => {}
+                _ => Ok(()),
             }
         }
-        Err(error) => return Err(WorkspaceError::io("read", plain.shallow(), error)),
+        Err(error) => Err(failed("read", plain.shallow())(error)),
     }
-    Ok(())
 }
 
 /// The whole configuration of a workspace.
@@ -97,31 +100,29 @@ fn quoted(text: &str) -> String {
     quoted + "\""
 }
 
-/// Looks through a git directory that an agent had to itself.
+/// Looks through the git directory of a workspace that an agent had to itself.
 pub(super) fn inspect(workspace: &Workspace) -> Result<(), HarvestError> {
-    let tampered = |path: &Path, what| HarvestError::Tampered { path: path.to_owned(), what };
-    let io = |step, path: &Path| {
-        let path = path.to_owned();
-        move |source| HarvestError::Io { step, path, source }
-    };
-    let git_dir = workspace.git_dir();
-    for path in [&workspace.path, &git_dir] {
-        match fs::symlink_metadata(path) {
-            Ok(found) if found.is_dir() => {}
-            Ok(_) => return Err(tampered(path, "no directory")),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                return Err(tampered(path, "gone"));
-            }
-            Err(error) => return Err(io("look at", path)(error)),
-        }
+    match fs::symlink_metadata(&workspace.path) {
+        Ok(found) if found.is_dir() => look_through(&workspace.git_dir()),
+        Ok(_) => Err(tampered(&workspace.path, "no directory")),
+        Err(error) => Err(lost(&workspace.path, error)),
+    }
+}
+
+/// Refuses a git directory with anything in it that leads elsewhere.
+pub(super) fn look_through(git_dir: &Path) -> Result<(), HarvestError> {
+    match fs::symlink_metadata(git_dir) {
+        Ok(found) if found.is_dir() => {}
+        Ok(_) => return Err(tampered(git_dir, "no directory")),
+        Err(error) => return Err(lost(git_dir, error)),
     }
     let mut left = MOST_FILES;
-    let mut directories = vec![git_dir.clone()];
+    let mut directories = vec![git_dir.to_owned()];
     while let Some(directory) = directories.pop() {
-        for entry in fs::read_dir(&directory).map_err(io("list", &directory))? {
-            let entry = entry.map_err(io("list", &directory))?;
+        for entry in fs::read_dir(&directory).map_err(|error| lost(&directory, error))? {
+            let entry = entry.map_err(|error| lost(&directory, error))?;
             let path = entry.path();
-            let kind = entry.file_type().map_err(io("look at", &path))?;
+            let kind = entry.file_type().map_err(|error| lost(&path, error))?;
             if kind.is_symlink() {
                 return Err(tampered(&path, "a symbolic link"));
             } else if kind.is_dir() {
@@ -129,12 +130,23 @@ pub(super) fn inspect(workspace: &Workspace) -> Result<(), HarvestError> {
             } else if !kind.is_file() {
                 return Err(tampered(&path, "a special file"));
             }
-            left = left.checked_sub(1).ok_or_else(|| tampered(&git_dir, "full of files"))?;
+            left = left.checked_sub(1).ok_or_else(|| tampered(git_dir, "full of files"))?;
         }
     }
     // It would have git read the configuration of another directory.
     let pointer = git_dir.join("commondir");
     if pointer.exists() { Err(tampered(&pointer, "a pointer elsewhere")) } else { Ok(()) }
+}
+
+fn tampered(path: &Path, what: &'static str) -> HarvestError {
+    HarvestError::Tampered { path: path.to_owned(), what }
+}
+
+fn lost(path: &Path, source: io::Error) -> HarvestError {
+    if source.kind() == io::ErrorKind::NotFound {
+        return tampered(path, "gone");
+    }
+    HarvestError::Io { step: "look at", path: path.to_owned(), source }
 }
 
 #[cfg(test)]

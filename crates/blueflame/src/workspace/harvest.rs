@@ -6,9 +6,10 @@
 use blueflame_core::ids::Oid;
 use blueflame_core::outcome::LeftBehind;
 
-use super::error::{HarvestError, WorkspaceError};
+use super::error::HarvestError;
 use super::starting_point::contains;
 use super::{HarvestedCommit, Workspace, Workspaces, commits, git_dir, uncommitted};
+use crate::git::Answer;
 
 /// What was found in a workspace.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,22 +38,12 @@ impl Harvest {
 }
 
 impl Workspaces {
+    /// Brings the work into the person's repository, under
+    /// [`attempt_ref`](Self::attempt_ref). Work that does not continue its start
+    /// is kept there too, for people to look at.
     pub fn harvest(&self, workspace: &Workspace) -> Result<Harvest, HarvestError> {
         git_dir::inspect(workspace)?;
-        git_dir::write(&workspace.git_dir(), workspace, &self.plain).map_err(
-            |error| match error {
-                WorkspaceError::Replace(error) => error.into(),
-                WorkspaceError::Io { step, path, source } => {
-                    HarvestError::Io { step, path, source }
-                }
-                WorkspaceError::Git(error) => error.into(),
-                other => HarvestError::Io {
-                    step: "write to",
-                    path: workspace.git_dir(),
-                    source: std::io::Error::other(other),
-                },
-            },
-        )?;
+        git_dir::write(&workspace.git_dir(), workspace, &self.plain)?;
         let start = workspace.start.clone();
         let head = self.take_branch(workspace)?;
         if !contains(&self.plain, &head, &start)? {
@@ -75,7 +66,7 @@ impl Workspaces {
     fn take_branch(&self, workspace: &Workspace) -> Result<Oid, HarvestError> {
         let branch = workspace.branch.clone();
         let source = format!("refs/heads/{branch}");
-        let refused = |answer: crate::git::Answer| HarvestError::Refused {
+        let refused = |answer: Answer| HarvestError::Refused {
             branch: branch.clone(),
             message: String::from_utf8_lossy(&answer.stderr).trim().to_owned(),
         };

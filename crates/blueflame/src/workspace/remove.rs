@@ -56,7 +56,7 @@ impl Workspaces {
 
     fn delete<'a>(&self, references: impl Iterator<Item = &'a str>) -> Result<(), WorkspaceError> {
         let commands: String =
-            references.map(|reference| format!("delete {reference}\n")).collect();
+            references.flat_map(|reference| ["delete ", reference, "\n"]).collect();
         if commands.is_empty() {
             return Ok(());
         }

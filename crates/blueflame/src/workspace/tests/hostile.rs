@@ -3,6 +3,8 @@
 use std::os::unix::fs::symlink;
 
 use super::*;
+use crate::attempt::snapshot::{Camera, SnapshotError};
+use crate::attempt::spec::Snapshots;
 
 /// One workspace for an agent to spoil. `$MARKER` is what must not come to be.
 struct Scene<'a> {
@@ -114,6 +116,58 @@ fn a_repository_inside_the_work_tree_is_not_looked_into() {
     let kinds: Vec<_> = changes.iter().map(|file| file.change.kind).collect();
     assert_eq!(kinds, [blueflame_core::policy::ChangeKind::Submodule]);
     assert!(!scene.marker().exists());
+}
+
+/// Takes two snapshots of a workspace in which an agent planted repositories,
+/// and gives the files of the second.
+fn snapshots_with(planted: &str) -> Result<String, SnapshotError> {
+    let env = TestEnv::new();
+    let inner = env.repository("inner");
+    inner.write("x", "x").commit("inner");
+    let repository = env.repository("project");
+    let from = inner.path().to_str().unwrap();
+    repository.git(["-c", "protocol.file.allow=always", "submodule", "-q", "add", from, "module"]);
+    let start = oid(&repository.commit("start"));
+    let workspaces = workspaces(&repository);
+    let workspace = workspaces.create(&order("t1", &start)).unwrap().workspace;
+    let marker = env.path("marker");
+    let trap = format!(
+        r#"for inner in {planted}; do
+          git init -q "$inner"; cd "$inner"; git config core.fsmonitor "sh -c 'touch {}' --"
+          git -c user.name=x -c user.email=x@y -c core.fsmonitor= commit -q --allow-empty -m x
+          cd ..
+        done; echo file > file"#,
+        marker.display()
+    );
+    agent(&env, &workspace, &trap);
+    let spec = Snapshots {
+        every: std::time::Duration::from_secs(1),
+        start: start.clone(),
+        objects: repository.path().join(".git/objects"),
+        exclude: Vec::new(),
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let _ = fs::remove_file(&marker);
+    let git_dir = env.path("snapshots.git");
+    let taken = runtime.block_on(async {
+        let (path, author) = (workspace.path.clone(), workspace.author.clone());
+        let mut camera = Camera::new(git_dir.clone(), path, author, &spec).await?;
+        let first = camera.take().await;
+        fs::write(workspace.path.join("file"), "again").unwrap();
+        first.and(camera.take().await)
+    });
+    assert!(!marker.exists(), "something of the agent's was run");
+    let mut git = env.command("git");
+    git.args(["ls-tree", "-r", "--name-only", taken?.unwrap().as_str()]).env("GIT_DIR", git_dir);
+    Ok(env.run(git).success())
+}
+
+#[test]
+fn snapshots_do_not_look_into_one_either() {
+    let files = snapshots_with("planted module").unwrap();
+    assert_eq!(files, ".gitmodules\nfile\nmodule\n");
+    let refused = snapshots_with("\"$(printf 'p\\377')\"").unwrap_err();
+    assert!(matches!(refused, SnapshotError::Planted { .. }), "{refused}");
 }
 
 #[test]

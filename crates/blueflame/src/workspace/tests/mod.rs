@@ -1,5 +1,7 @@
 //! Workspaces on real repositories.
 
+use std::os::unix::fs::PermissionsExt as _;
+
 use blueflame_core::event::Work;
 use blueflame_core::ids::TaskId;
 use blueflame_core::outcome::{Outcome, Product};
@@ -77,7 +79,7 @@ fn an_agent_works_in_it_and_its_commits_are_harvested() {
     assert_eq!(harvest.commits[0].subject, "feat: two");
     assert_eq!(harvest.commits[0].message, "feat: two\n\nbecause\n");
     assert_eq!(harvest.commits[0].author, workspace.author);
-    assert_eq!(harvest.commits[0].parents, [start.clone()]);
+    assert_eq!(harvest.commits[0].parents.as_slice(), std::slice::from_ref(&start));
     let product = Product::Commit(harvest.head.clone());
     assert_eq!(harvest.left_behind().outcome(), Outcome::Finished { product });
     let reference = workspaces.attempt_ref(&workspace.name);
@@ -160,7 +162,6 @@ fn nothing_of_the_person_changes() {
         let hook = repository.path().join(".git/hooks").join(hook);
         fs::create_dir_all(hook.parent().unwrap()).unwrap();
         fs::write(&hook, format!("#!/bin/sh\ntouch '{}'\n", marker.display())).unwrap();
-        use std::os::unix::fs::PermissionsExt as _;
         fs::set_permissions(&hook, fs::Permissions::from_mode(0o755)).unwrap();
     }
     // The one line that is ours.
@@ -204,3 +205,51 @@ mod leftovers;
 mod repositories;
 mod restore;
 mod starting_point;
+
+/// What it costs, beside the linked work tree of git:
+/// `cargo test --release -p blueflame --lib -- --ignored --nocapture what_it_costs`
+#[test]
+#[ignore = "a measurement"]
+fn what_it_costs() {
+    let env = TestEnv::new();
+    let repository = env.repository("project");
+    for number in 0..5000 {
+        let text = format!("line {number}\n").repeat(300);
+        repository.write(&format!("d{}/e{}/f{number}", number % 20, number % 7), &text);
+    }
+    let start = oid(&repository.commit("start"));
+    repository.git(["repack", "-adq"]);
+    let workspaces = workspaces(&repository);
+    let mut times: [Vec<u128>; 4] = Default::default();
+    let mut time = |which: usize, work: &mut dyn FnMut()| {
+        let began = std::time::Instant::now();
+        work();
+        times[which].push(began.elapsed().as_millis());
+    };
+    // Nothing is removed in between: disks are slow at making files after that.
+    let orders: Vec<Order> = (0..7).map(|round| order(&format!("t{round}"), &start)).collect();
+    for (round, order) in orders.iter().enumerate() {
+        let linked = env.path(format!("linked{round}"));
+        let linked = linked.to_str().unwrap();
+        let turns: [&mut dyn FnMut(); 2] = [
+            &mut || drop(repository.git(["worktree", "add", "-q", "--detach", linked])),
+            &mut || drop(workspaces.create(order).unwrap()),
+        ];
+        for turn in [round % 2, (round + 1) % 2] {
+            time(turn, turns[turn]);
+        }
+    }
+    for order in &orders {
+        let workspace = workspaces.of(order);
+        agent(&env, &workspace, "echo > new; git add new; git commit -qm new");
+        time(2, &mut || drop(workspaces.harvest(&workspace).unwrap()));
+    }
+    for order in &orders {
+        time(3, &mut || workspaces.remove(&workspaces.of(order)).unwrap());
+    }
+    for (what, times) in ["git worktree add", "create", "harvest", "remove"].iter().zip(&mut times)
+    {
+        times.sort_unstable();
+        println!("{what}: median {} ms of {times:?}", times[times.len() / 2]);
+    }
+}
