@@ -189,9 +189,14 @@ fn look(git: &Plumbing, worktree: &Path, change: &PathChange) -> Result<Holds, L
         Err(error) => return Err(failed(error)),
     };
     if found.is_dir() {
-        // In the place of a file that becomes a directory; whether anything
-        // else is in it turns out when it is removed.
-        return Ok(if change.new.is_none() { Holds::Ours } else { Holds::Theirs });
+        return Ok(match (&change.old, &change.new) {
+            // The directory that becomes a file, still there.
+            (None, _) => Holds::Old,
+            // The file became a directory; whether anything else is in it
+            // turns out when it is removed.
+            (Some(_), None) => Holds::Ours,
+            (Some(_), Some(_)) => Holds::Theirs,
+        });
     }
     if !parents_are_directories(worktree, &change.path) {
         return Ok(if change.old.is_none() { Holds::Old } else { Holds::Theirs });

@@ -68,6 +68,7 @@ impl<'a> Scene<'a> {
                 match text {
                     Some(text) => {
                         fs::create_dir_all(path.parent().unwrap()).unwrap();
+                        let _ = fs::remove_dir(&path);
                         fs::write(path, text).unwrap();
                     }
                     None => fs::remove_file(path).unwrap(),
