@@ -80,7 +80,7 @@ impl Landing {
         }
         self.clear_locks(&git, &intent)?;
         let changes = self.git.changes(old, new)?;
-        let theirs = self.theirs(&git, worktree, &changes)?;
+        let theirs = theirs(&git, worktree, &changes)?;
         if !theirs.is_empty() {
             return Ok(Halfway::Stuck(format!(
                 "bringing `{branch}` forward was cut short in `{place}`, and {} changed since; \
@@ -109,21 +109,6 @@ impl Landing {
             }
             std::thread::sleep(Duration::from_millis(50));
         }
-    }
-
-    fn theirs(
-        &self,
-        git: &Plumbing,
-        worktree: &Path,
-        changes: &[PathChange],
-    ) -> Result<Vec<PathBuf>, LandingError> {
-        let mut theirs = Vec::new();
-        for change in changes {
-            if look(git, worktree, change)? == Holds::Theirs {
-                theirs.push(change.path.clone());
-            }
-        }
-        Ok(theirs)
     }
 
     /// Removes the locks that our git took and can no longer give back. It is
@@ -171,6 +156,21 @@ fn another_git(worktree: &Path) -> Option<u32> {
         .filter_map(|entry| Some((entry.file_name().to_str()?.parse().ok()?, entry.path())))
         .find(|(_, path): &(u32, PathBuf)| is_git_here(path))
         .map(|(pid, _)| pid)
+}
+
+/// The paths that hold something git cannot have left.
+fn theirs(
+    git: &Plumbing,
+    worktree: &Path,
+    changes: &[PathChange],
+) -> Result<Vec<PathBuf>, LandingError> {
+    let mut theirs = Vec::new();
+    for change in changes {
+        if look(git, worktree, change)? == Holds::Theirs {
+            theirs.push(change.path.clone());
+        }
+    }
+    Ok(theirs)
 }
 
 fn look(git: &Plumbing, worktree: &Path, change: &PathChange) -> Result<Holds, LandingError> {

@@ -121,12 +121,13 @@ impl Copy<'_, '_> {
     }
 }
 
+type Row = (&'static str, fn(&Copy<'_, '_>));
+
 #[test]
 fn whatever_git_left_behind_is_put_back_and_done_again() {
     let env = TestEnv::new();
     let template = Template::new(&env);
     let finished = template.finished();
-    type Row = (&'static str, fn(&Copy<'_, '_>));
     let rows: [Row; 13] = [
         ("nothing", |_| {}),
         ("index.lock", |c| c.put(".git/index.lock", b"half")),
@@ -246,13 +247,13 @@ fn git_killed_at_any_moment_is_recovered_from() {
     fs::set_permissions(&slow, fs::Permissions::from_mode(0o755)).unwrap();
     let filter = format!("filter.slow.smudge={}", slow.display());
     let mut halves = 0;
-    for place in 0..24 {
+    for place in 0..12 {
         let copy = template.copy("copy");
         fs::write(copy.dir.join(".git/info/attributes"), "*.txt filter=slow\n").unwrap();
         let mut git = copy.git();
         git.args(["-c", &filter, "merge", "--quiet", "--ff-only", template.order.commit.as_str()]);
         let mut child = git.spawn().unwrap();
-        let end = Instant::now() + Duration::from_millis(place * 5);
+        let end = Instant::now() + Duration::from_millis(place * 12);
         while Instant::now() < end {
             std::thread::sleep(Duration::from_millis(1));
         }
@@ -260,7 +261,7 @@ fn git_killed_at_any_moment_is_recovered_from() {
         child.wait().unwrap();
         halves += usize::from(copy.dir.join(".git/index.lock").exists());
         fs::remove_file(copy.dir.join(".git/info/attributes")).unwrap();
-        copy.converges(&finished, &format!("killed after {} ms", place * 5));
+        copy.converges(&finished, &format!("killed after {} ms", place * 12));
     }
     assert!(halves > 2, "git was hardly ever caught in the middle: {halves}");
 }

@@ -57,24 +57,21 @@ fn what_a_person_has_not_committed_stays_as_it_is() {
     assert_eq!(staged, "staged\n");
 }
 
+type Row = (&'static str, fn(&Scene<'_>), &'static str);
+
 /// One row for each thing that can be in the way: how it gets there, and the
 /// name that the person is told.
 #[test]
 fn what_stands_in_the_way_is_named_and_left_alone() {
-    type Row = (&'static str, fn(&Scene<'_>), &'static str);
     let rows: [Row; 9] = [
-        ("changed", |s| drop(s.repository.write("a.txt", "mine\n")), "a.txt"),
-        ("staged", |s| drop(s.repository.write("a.txt", "mine\n").git(["add", "-A"])), "a.txt"),
+        ("changed", |s| _ = s.repository.write("a.txt", "mine\n"), "a.txt"),
+        ("staged", |s| _ = s.repository.write("a.txt", "mine\n").git(["add", "-A"]), "a.txt"),
         ("deleted", |s| fs::remove_file(s.path().join("a.txt")).unwrap(), "a.txt"),
-        ("changed, to be deleted", |s| drop(s.repository.write("b.txt", "mine\n")), "b.txt"),
-        ("untracked", |s| drop(s.repository.write("dir/ü n.txt", "mine\n")), "dir/ü n.txt"),
-        (
-            "the same, untracked",
-            |s| drop(s.repository.write("dir/ü n.txt", "new\n")),
-            "dir/ü n.txt",
-        ),
-        ("ignored", |s| drop(s.repository.write("local.env", "SECRET\n")), "local.env"),
-        ("ignored directory", |s| drop(s.repository.write("build/out", "mine\n")), "build"),
+        ("changed, to be deleted", |s| _ = s.repository.write("b.txt", "mine\n"), "b.txt"),
+        ("untracked", |s| _ = s.repository.write("dir/ü n.txt", "mine\n"), "dir/ü n.txt"),
+        ("the same, untracked", |s| _ = s.repository.write("dir/ü n.txt", "new\n"), "dir/ü n.txt"),
+        ("ignored", |s| _ = s.repository.write("local.env", "SECRET\n"), "local.env"),
+        ("ignored directory", |s| _ = s.repository.write("build/out", "mine\n"), "build"),
         ("a link", |s| symlink("/tmp", s.path().join("deep")).unwrap(), "deep"),
     ];
     for (case, put, named) in rows {
@@ -264,7 +261,7 @@ fn only_what_landed_is_published() {
     let tip = scene.tip();
     let one = [scene.edit("one", &tip.base, "a.txt", "x\n")];
     let fold = scene.folded("auth.c1", &tip, &one);
-    let order = scene.publish_order(&tip, &fold.commit);
+    let order = publish_order(&tip, &fold.commit);
     assert!(matches!(scene.landing.publish(&order), Err(LandingError::NotLanded { .. })));
 }
 

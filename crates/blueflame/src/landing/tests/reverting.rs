@@ -30,10 +30,10 @@ fn a_changeset_is_taken_back_on_top_of_what_came_after() {
     assert_eq!(scene.landing.revert(&order).unwrap(), FoldResult::Folded(fold.clone()));
     let land = LandOrder {
         work: Work::Revert(order.undo.clone()),
-        ..scene.land_order("revert-auth.c1", &tip, &fold, &[])
+        ..land_order("revert-auth.c1", &tip, &fold, &[])
     };
     assert_eq!(scene.landing.land(&land).unwrap(), LandResult::Landed);
-    assert_eq!(scene.publish(&scene.publish_order(&tip, &fold.commit)), Publication::Published);
+    assert_eq!(scene.publish(&publish_order(&tip, &fold.commit)), Publication::Published);
     let read = |name| fs::read_to_string(scene.path().join(name)).unwrap();
     assert_eq!((read("a.txt"), read("b.txt")), (TEN.to_owned(), TEN.to_owned()));
     assert_eq!(read("dir/c.txt"), "later\n");
@@ -72,7 +72,7 @@ fn only_the_undoing_lands_as_an_undoing() {
     let undo = revert_order(&scene, &tip, "auth.c1").undo;
     let two = [scene.edit("two", &scene.at("main"), "b.txt", "y\n")];
     let fold = scene.folded("two.c1", &tip, &two);
-    let order = scene.land_order("two.c1", &tip, &fold, &two);
+    let order = land_order("two.c1", &tip, &fold, &two);
     let order = LandOrder { work: Work::Revert(undo), ..order };
     assert!(matches!(scene.landing.land(&order), Err(LandingError::Missing(_))));
 }
