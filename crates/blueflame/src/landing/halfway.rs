@@ -59,7 +59,7 @@ impl Landing {
             self.take_back()?;
             return Ok(Halfway::Clear);
         }
-        if let Some(pid) = another_git(worktree) {
+        if let Some(pid) = another_git(std::slice::from_ref(worktree)) {
             return Ok(Halfway::Stuck(format!(
                 "git is at work in `{place}` (process {pid}); `blueflame publish` when it is done"
             )));
@@ -117,12 +117,19 @@ impl Landing {
         let git_dir = git.worktree_git_dir()?;
         let declared = modified(&self.intent_path());
         let branch = format!("{}.lock", branch_ref(&intent.branch));
-        let locks = [
+        let mut locks = vec![
             git_dir.join("index.lock"),
             git_dir.join("HEAD.lock"),
             git_dir.join("ORIG_HEAD.lock"),
+            git_dir.join("AUTO_MERGE.lock"),
             self.common_dir.join(branch),
         ];
+        // This one a git in any other checkout may have taken.
+        let worktrees = self.git.worktrees()?.into_iter().map(|worktree| worktree.path);
+        let places: Vec<PathBuf> = worktrees.chain([self.common_dir.clone()]).collect();
+        if another_git(&places).is_none() {
+            locks.push(self.common_dir.join("packed-refs.lock"));
+        }
         for path in locks {
             if modified(&path) < declared {
                 continue;
@@ -143,13 +150,15 @@ fn modified(path: &Path) -> Option<(i64, i64)> {
     fs::symlink_metadata(path).ok().map(|found| (found.mtime(), found.mtime_nsec()))
 }
 
-/// A git that somebody runs in this checkout.
-fn another_git(worktree: &Path) -> Option<u32> {
-    let worktree = worktree.canonicalize().ok()?;
+/// A git that somebody runs in one of these places.
+fn another_git(places: &[PathBuf]) -> Option<u32> {
+    let places: Vec<PathBuf> =
+        places.iter().filter_map(|place| place.canonicalize().ok()).collect();
     let is_git_here = |process: &Path| {
         let name = fs::read_to_string(process.join("comm")).unwrap_or_default();
         (name.trim() == "git" || name.starts_with("git-"))
-            && fs::read_link(process.join("cwd")).is_ok_and(|cwd| cwd.starts_with(&worktree))
+            && fs::read_link(process.join("cwd"))
+                .is_ok_and(|cwd| places.iter().any(|place| cwd.starts_with(place)))
     };
     let processes = fs::read_dir("/proc").ok()?.flatten();
     processes

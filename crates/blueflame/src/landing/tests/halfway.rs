@@ -128,11 +128,13 @@ fn whatever_git_left_behind_is_put_back_and_done_again() {
     let env = TestEnv::new();
     let template = Template::new(&env);
     let finished = template.finished();
-    let rows: [Row; 13] = [
+    let rows: [Row; 15] = [
         ("nothing", |_| {}),
         ("index.lock", |c| c.put(".git/index.lock", b"half")),
         ("a ref's lock", |c| c.put(".git/refs/heads/main.lock", b"")),
         ("HEAD.lock", |c| c.put(".git/HEAD.lock", b"")),
+        ("AUTO_MERGE.lock", |c| c.put(".git/AUTO_MERGE.lock", b"")),
+        ("packed-refs.lock", |c| c.put(".git/packed-refs.lock", b"")),
         ("one file new", |c| c.put("a.txt", &c.new_version("a.txt"))),
         ("one file missing", |c| fs::remove_file(c.dir.join("a.txt")).unwrap()),
         ("one file empty", |c| c.put("big.txt", b"")),
