@@ -76,6 +76,7 @@ impl Plumbing {
     }
 
     /// One checkout, with the surroundings of this one.
+    #[must_use]
     pub fn in_worktree(&self, dir: impl Into<PathBuf>) -> Self {
         let env = self.env.iter().filter(|(name, _)| name != "GIT_DIR").cloned().collect();
         Plumbing { dir: dir.into(), env }

@@ -63,7 +63,7 @@ impl Plumbing {
         let none = "0".repeat(width);
         let mut input = String::from("start\0");
         for change in changes {
-            input += &match change {
+            let line = match change {
                 RefChange::Verify { name, holds } => format!("verify {name}\0{holds}\0"),
                 RefChange::Move { name, from, to } => {
                     let from = from.map_or(none.as_str(), Oid::as_str);
@@ -71,6 +71,7 @@ impl Plumbing {
                 }
                 RefChange::Set { name, to } => format!("update {name}\0{to}\0\0"),
             };
+            input.push_str(&line);
         }
         input += "prepare\0commit\0";
         let ran: Ran = self

@@ -209,19 +209,22 @@ fn change(pair: &[&[u8]]) -> Option<PathChange> {
     let about = std::str::from_utf8(about.strip_prefix(b":")?).ok()?;
     let words: Vec<&str> = about.split(' ').collect();
     let [old_mode, new_mode, old, new, _status] = words[..] else { return None };
-    Some(PathChange { path: path(name), old: entry(old_mode, old)?, new: entry(new_mode, new)? })
+    let old = entry(old_mode, old).ok()?;
+    let new = entry(new_mode, new).ok()?;
+    Some(PathChange { path: path(name), old, new })
 }
 
-fn entry(mode: &str, oid: &str) -> Option<Option<Entry>> {
+/// Mode and name of one side, on which the path need not exist.
+fn entry(mode: &str, oid: &str) -> Result<Option<Entry>, ()> {
     let kind = match mode {
-        "000000" => return Some(None),
+        "000000" => return Ok(None),
         "100755" => Kind::Executable,
         "120000" => Kind::Link,
         "160000" => Kind::Submodule,
         mode if mode.starts_with("100") => Kind::File,
-        _ => return None,
+        _ => return Err(()),
     };
-    Some(Some(Entry { kind, oid: Oid::new(oid).ok()? }))
+    Ok(Some(Entry { kind, oid: Oid::new(oid).map_err(|_| ())? }))
 }
 
 /// `<added>\t<removed>\t<path>`, with `-` for what is no text.

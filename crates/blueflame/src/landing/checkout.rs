@@ -124,9 +124,9 @@ fn in_the_way(
         .call(["status", "--porcelain", "-z", "--untracked-files=no", "--no-renames"])
         .words(["--ignore-submodules=all"])
         .answer()?;
-    let changed = ran.fields().filter_map(|field| field.get(3..));
-    let changed: BTreeSet<PathBuf> =
-        changed.map(|name| PathBuf::from(OsString::from_vec(name.to_vec()))).collect();
+    let dirty = ran.fields().filter_map(|field| field.get(3..));
+    let dirty: BTreeSet<PathBuf> =
+        dirty.map(|name| PathBuf::from(OsString::from_vec(name.to_vec()))).collect();
     let tracked: BTreeSet<&Path> = changes
         .iter()
         .filter(|change| change.old.is_some())
@@ -134,7 +134,7 @@ fn in_the_way(
         .collect();
     let mut found = BTreeSet::new();
     for change in changes {
-        if changed.contains(&change.path) {
+        if dirty.contains(&change.path) {
             found.insert(change.path.clone());
         }
         if change.old.is_none() {

@@ -59,7 +59,7 @@ impl Landing {
             self.take_back()?;
             return Ok(Halfway::Clear);
         }
-        if let Some(pid) = another_git(worktree) {
+        if let Some(pid) = another_git(std::slice::from_ref(worktree)) {
             return Ok(Halfway::Stuck(format!(
                 "git is at work in `{place}` (process {pid}); `blueflame publish` when it is done"
             )));
@@ -80,7 +80,7 @@ impl Landing {
         }
         self.clear_locks(&git, &intent)?;
         let changes = self.git.changes(old, new)?;
-        let theirs = self.theirs(&git, worktree, &changes)?;
+        let theirs = theirs(&git, worktree, &changes)?;
         if !theirs.is_empty() {
             return Ok(Halfway::Stuck(format!(
                 "bringing `{branch}` forward was cut short in `{place}`, and {} changed since; \
@@ -111,33 +111,25 @@ impl Landing {
         }
     }
 
-    fn theirs(
-        &self,
-        git: &Plumbing,
-        worktree: &Path,
-        changes: &[PathChange],
-    ) -> Result<Vec<PathBuf>, LandingError> {
-        let mut theirs = Vec::new();
-        for change in changes {
-            if look(git, worktree, change)? == Holds::Theirs {
-                theirs.push(change.path.clone());
-            }
-        }
-        Ok(theirs)
-    }
-
     /// Removes the locks that our git took and can no longer give back. It is
     /// gone, and no other git is at work there.
     fn clear_locks(&self, git: &Plumbing, intent: &Intent) -> Result<(), LandingError> {
         let git_dir = git.worktree_git_dir()?;
         let declared = modified(&self.intent_path());
         let branch = format!("{}.lock", branch_ref(&intent.branch));
-        let locks = [
+        let mut locks = vec![
             git_dir.join("index.lock"),
             git_dir.join("HEAD.lock"),
             git_dir.join("ORIG_HEAD.lock"),
+            git_dir.join("AUTO_MERGE.lock"),
             self.common_dir.join(branch),
         ];
+        // This one a git in any other checkout may have taken.
+        let worktrees = self.git.worktrees()?.into_iter().map(|worktree| worktree.path);
+        let places: Vec<PathBuf> = worktrees.chain([self.common_dir.clone()]).collect();
+        if another_git(&places).is_none() {
+            locks.push(self.common_dir.join("packed-refs.lock"));
+        }
         for path in locks {
             if modified(&path) < declared {
                 continue;
@@ -158,19 +150,36 @@ fn modified(path: &Path) -> Option<(i64, i64)> {
     fs::symlink_metadata(path).ok().map(|found| (found.mtime(), found.mtime_nsec()))
 }
 
-/// A git that somebody runs in this checkout.
-fn another_git(worktree: &Path) -> Option<u32> {
-    let worktree = worktree.canonicalize().ok()?;
+/// A git that somebody runs in one of these places.
+fn another_git(places: &[PathBuf]) -> Option<u32> {
+    let places: Vec<PathBuf> =
+        places.iter().filter_map(|place| place.canonicalize().ok()).collect();
     let is_git_here = |process: &Path| {
         let name = fs::read_to_string(process.join("comm")).unwrap_or_default();
         (name.trim() == "git" || name.starts_with("git-"))
-            && fs::read_link(process.join("cwd")).is_ok_and(|cwd| cwd.starts_with(&worktree))
+            && fs::read_link(process.join("cwd"))
+                .is_ok_and(|cwd| places.iter().any(|place| cwd.starts_with(place)))
     };
     let processes = fs::read_dir("/proc").ok()?.flatten();
     processes
         .filter_map(|entry| Some((entry.file_name().to_str()?.parse().ok()?, entry.path())))
         .find(|(_, path): &(u32, PathBuf)| is_git_here(path))
         .map(|(pid, _)| pid)
+}
+
+/// The paths that hold something git cannot have left.
+fn theirs(
+    git: &Plumbing,
+    worktree: &Path,
+    changes: &[PathChange],
+) -> Result<Vec<PathBuf>, LandingError> {
+    let mut theirs = Vec::new();
+    for change in changes {
+        if look(git, worktree, change)? == Holds::Theirs {
+            theirs.push(change.path.clone());
+        }
+    }
+    Ok(theirs)
 }
 
 fn look(git: &Plumbing, worktree: &Path, change: &PathChange) -> Result<Holds, LandingError> {
@@ -189,9 +198,14 @@ fn look(git: &Plumbing, worktree: &Path, change: &PathChange) -> Result<Holds, L
         Err(error) => return Err(failed(error)),
     };
     if found.is_dir() {
-        // In the place of a file that becomes a directory; whether anything
-        // else is in it turns out when it is removed.
-        return Ok(if change.new.is_none() { Holds::Ours } else { Holds::Theirs });
+        return Ok(match (&change.old, &change.new) {
+            // The directory that becomes a file, still there.
+            (None, _) => Holds::Old,
+            // The file became a directory; whether anything else is in it
+            // turns out when it is removed.
+            (Some(_), None) => Holds::Ours,
+            (Some(_), Some(_)) => Holds::Theirs,
+        });
     }
     if !parents_are_directories(worktree, &change.path) {
         return Ok(if change.old.is_none() { Holds::Old } else { Holds::Theirs });

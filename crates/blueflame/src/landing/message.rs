@@ -117,7 +117,10 @@ fn trailers(abouts: &[About<'_>], session: &SessionId, of: &ChangesetId) -> Stri
 }
 
 fn list(subjects: &[String]) -> Option<String> {
-    let lines: String = subjects.iter().map(|subject| format!("- {}\n", line(subject))).collect();
+    let mut lines = String::new();
+    for subject in subjects {
+        let _ = writeln!(lines, "- {}", line(subject));
+    }
     (!lines.is_empty()).then_some(lines)
 }
 

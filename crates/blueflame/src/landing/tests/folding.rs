@@ -151,7 +151,7 @@ fn a_merger_may_only_touch_what_conflicts() {
     );
     let sources = [one, two];
     let tip = scene.tip();
-    let order = scene.fold_order("auth.c1", &tip, &sources);
+    let order = fold_order("auth.c1", &tip, &sources);
     let conflicted = scene.landing.conflicted(&order).unwrap();
     assert_eq!(conflicted.files, ["a.txt"]);
     assert!(scene.show(&conflicted.start, "a.txt").contains("<<<<<<< "));
@@ -161,7 +161,7 @@ fn a_merger_may_only_touch_what_conflicts() {
     let good = scene.edit("merger", &conflicted.start, "a.txt", &both);
     let fold = scene.landing.fold_resolution(&order, &good.commit).unwrap();
     assert_eq!(scene.show(&fold.commit, "a.txt"), both);
-    let land = scene.land_order("auth.c1", &tip, &fold, &sources);
+    let land = land_order("auth.c1", &tip, &fold, &sources);
     assert_eq!(scene.landing.land(&land).unwrap(), LandResult::Landed);
 
     let lazy = scene.landing.fold_resolution(&order, &conflicted.start).unwrap_err();
@@ -182,7 +182,7 @@ fn a_commit_that_cannot_be_signed_is_said_to_be_so() {
     let one = [scene.edit("one", &scene.at("main"), "a.txt", "x\n")];
     scene.repository.git(["config", "commit.gpgsign", "true"]);
     scene.repository.git(["config", "gpg.program", "/bin/false"]);
-    let order = scene.fold_order("auth.c1", &scene.tip(), &one);
+    let order = fold_order("auth.c1", &scene.tip(), &one);
     let error = scene.landing.fold(&order).unwrap_err();
     assert!(matches!(error, LandingError::NotSigned { .. }), "{error}");
 }

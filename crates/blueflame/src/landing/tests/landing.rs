@@ -7,7 +7,7 @@ fn a_changeset_lands_once() {
     let one = [scene.edit("one", &scene.at("main"), "a.txt", "x\n")];
     let tip = scene.tip();
     let fold = scene.folded("auth.c1", &tip, &one);
-    let order = scene.land_order("auth.c1", &tip, &fold, &one);
+    let order = land_order("auth.c1", &tip, &fold, &one);
     assert_eq!(scene.landing.land(&order).unwrap(), LandResult::Landed);
     let refs = scene.refs();
     for (name, at) in [
@@ -24,7 +24,7 @@ fn a_changeset_lands_once() {
     let tip = scene.tip();
     assert_eq!(tip.onto, fold.commit);
     let fold = scene.folded("auth.c1", &tip, &two);
-    let error = scene.landing.land(&scene.land_order("auth.c1", &tip, &fold, &two)).unwrap_err();
+    let error = scene.landing.land(&land_order("auth.c1", &tip, &fold, &two)).unwrap_err();
     assert!(matches!(error, LandingError::LandedOtherwise { .. }), "{error}");
 }
 
@@ -38,8 +38,8 @@ fn nothing_lands_on_a_base_or_on_landed_work_that_moved() {
     let tip = scene.tip();
     let fold = scene.folded("one.c1", &tip, &one);
     let stale = scene.folded("two.c1", &tip, &two);
-    let order = scene.land_order("one.c1", &tip, &fold, &one);
-    let late = scene.land_order("two.c1", &tip, &stale, &two);
+    let order = land_order("one.c1", &tip, &fold, &one);
+    let late = land_order("two.c1", &tip, &stale, &two);
 
     scene.repository.write("dir/c.txt", "person\n").commit("the person goes on");
     let refs = scene.refs();
@@ -49,7 +49,7 @@ fn nothing_lands_on_a_base_or_on_landed_work_that_moved() {
     let tip = scene.tip();
     let again = scene.folded("one.c1", &tip, &one);
     assert_eq!(again.patch, fold.patch);
-    let order = scene.land_order("one.c1", &tip, &again, &one);
+    let order = land_order("one.c1", &tip, &again, &one);
     assert_eq!(scene.landing.land(&order).unwrap(), LandResult::Landed);
     let late = LandOrder { tip: Tip { base: scene.at("main"), ..late.tip.clone() }, ..late };
     assert_eq!(scene.landing.land(&late).unwrap(), LandResult::BaseMoved);
@@ -65,7 +65,7 @@ fn only_what_was_approved_and_what_the_tasks_did_can_land() {
     let tip = scene.tip();
     let both = [one.clone(), two.clone()];
     let fold = scene.folded("auth.c1", &tip, &both);
-    let good = scene.land_order("auth.c1", &tip, &fold, &both);
+    let good = land_order("auth.c1", &tip, &fold, &both);
     let refused = |order: LandOrder| scene.landing.land(&order).unwrap_err().to_string();
 
     let other = LandOrder { approved: "another".into(), ..good.clone() };
@@ -103,11 +103,11 @@ fn a_base_that_moved_is_joined_with_what_waits_to_be_published() {
     let fold = scene.folded("two.c1", &tip, &two);
     scene.landing.adopt(&session(), &tip).unwrap();
     scene.landing.adopt(&session(), &tip).unwrap();
-    let order = scene.publish_order(&tip, &tip.onto);
+    let order = publish_order(&tip, &tip.onto);
     assert_eq!(scene.publish(&order), Publication::Published);
     assert_eq!(scene.at("main"), tip.onto);
     assert_eq!(scene.repository.git(["status", "--porcelain"]), "");
-    let order = scene.land_order("two.c1", &tip, &fold, &two);
+    let order = land_order("two.c1", &tip, &fold, &two);
     assert_eq!(scene.landing.land(&order).unwrap(), LandResult::BaseMoved);
     assert_eq!(scene.folded("two.c1", &scene.tip(), &two).commit, fold.commit);
 }

@@ -29,6 +29,9 @@ struct Scene<'a> {
     landing: Landing,
 }
 
+/// A subject, and files with what they hold afterwards, if they still exist.
+type Commit<'a> = (&'a str, &'a [(&'a str, Option<&'a str>)]);
+
 const TEN: &str = "1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n";
 
 impl<'a> Scene<'a> {
@@ -58,7 +61,7 @@ impl<'a> Scene<'a> {
     }
 
     /// A worker's commits, made in a checkout of its own.
-    fn work(&self, task: &str, start: &Oid, commits: &[(&str, &[(&str, Option<&str>)])]) -> Source {
+    fn work(&self, task: &str, start: &Oid, commits: &[Commit<'_>]) -> Source {
         let dir = self.env.path(format!("worker-{task}"));
         let name = dir.display().to_string();
         self.repository.git(["worktree", "add", "--quiet", "--detach", &name, start.as_str()]);
@@ -68,6 +71,7 @@ impl<'a> Scene<'a> {
                 match text {
                     Some(text) => {
                         fs::create_dir_all(path.parent().unwrap()).unwrap();
+                        let _ = fs::remove_dir(&path);
                         fs::write(path, text).unwrap();
                     }
                     None => fs::remove_file(path).unwrap(),
@@ -90,28 +94,8 @@ impl<'a> Scene<'a> {
         self.landing.integration_tip(&session(), "main", &author(), when()).unwrap()
     }
 
-    fn fold_order(&self, id: &str, tip: &Tip, sources: &[Source]) -> FoldOrder {
-        let task = |source: &Source| FoldTask {
-            source: source.clone(),
-            title: format!("the title of {}", source.task),
-            kind: "feat".into(),
-            agent: Some(AgentId::from_number(Role::Worker, 7)),
-            cost: "$0.12".into(),
-            validation: "passed".into(),
-        };
-        FoldOrder {
-            session: session(),
-            changeset: changeset(id),
-            onto: tip.onto.clone(),
-            tasks: sources.iter().map(task).collect(),
-            author: author(),
-            when: when(),
-            style: MessageStyle { pattern: Some(Regex::new(r"^feat\([\w-]+\): .+").unwrap()) },
-        }
-    }
-
     fn fold(&self, id: &str, tip: &Tip, sources: &[Source]) -> FoldResult {
-        self.landing.fold(&self.fold_order(id, tip, sources)).unwrap()
+        self.landing.fold(&fold_order(id, tip, sources)).unwrap()
     }
 
     #[track_caller]
@@ -122,35 +106,14 @@ impl<'a> Scene<'a> {
         }
     }
 
-    fn land_order(&self, id: &str, tip: &Tip, fold: &Fold, sources: &[Source]) -> LandOrder {
-        LandOrder {
-            session: session(),
-            changeset: changeset(id),
-            base_branch: "main".into(),
-            tip: tip.clone(),
-            commit: fold.commit.clone(),
-            approved: fold.patch.clone(),
-            work: Work::Tasks(sources.to_vec()),
-        }
-    }
-
     /// Folds and lands one changeset and gives the order to publish it.
     #[track_caller]
     fn landed(&self, id: &str, sources: &[Source]) -> PublishOrder {
         let tip = self.tip();
         let fold = self.folded(id, &tip, sources);
-        let order = self.land_order(id, &tip, &fold, sources);
+        let order = land_order(id, &tip, &fold, sources);
         assert_eq!(self.landing.land(&order).unwrap(), LandResult::Landed);
-        self.publish_order(&tip, &fold.commit)
-    }
-
-    fn publish_order(&self, tip: &Tip, commit: &Oid) -> PublishOrder {
-        PublishOrder {
-            session: session(),
-            base_branch: "main".into(),
-            expected: tip.base.clone(),
-            commit: commit.clone(),
-        }
+        publish_order(&tip, &fold.commit)
     }
 
     #[track_caller]
@@ -244,4 +207,45 @@ fn ten_with(line: usize, text: &str) -> String {
     let mut lines: Vec<&str> = TEN.lines().collect();
     lines[line - 1] = text;
     lines.join("\n") + "\n"
+}
+
+fn fold_order(id: &str, tip: &Tip, sources: &[Source]) -> FoldOrder {
+    let task = |source: &Source| FoldTask {
+        source: source.clone(),
+        title: format!("the title of {}", source.task),
+        kind: "feat".into(),
+        agent: Some(AgentId::from_number(Role::Worker, 7)),
+        cost: "$0.12".into(),
+        validation: "passed".into(),
+    };
+    FoldOrder {
+        session: session(),
+        changeset: changeset(id),
+        onto: tip.onto.clone(),
+        tasks: sources.iter().map(task).collect(),
+        author: author(),
+        when: when(),
+        style: MessageStyle { pattern: Some(Regex::new(r"^feat\([\w-]+\): .+").unwrap()) },
+    }
+}
+
+fn land_order(id: &str, tip: &Tip, fold: &Fold, sources: &[Source]) -> LandOrder {
+    LandOrder {
+        session: session(),
+        changeset: changeset(id),
+        base_branch: "main".into(),
+        tip: tip.clone(),
+        commit: fold.commit.clone(),
+        approved: fold.patch.clone(),
+        work: Work::Tasks(sources.to_vec()),
+    }
+}
+
+fn publish_order(tip: &Tip, commit: &Oid) -> PublishOrder {
+    PublishOrder {
+        session: session(),
+        base_branch: "main".into(),
+        expected: tip.base.clone(),
+        commit: commit.clone(),
+    }
 }
