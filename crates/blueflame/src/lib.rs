@@ -19,6 +19,7 @@ pub mod ground;
 pub mod history;
 pub mod journal;
 pub mod narrate;
+pub mod people;
 pub mod process_tree;
 pub mod projections;
 pub mod prompts;

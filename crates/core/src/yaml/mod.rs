@@ -68,6 +68,11 @@ impl Document {
         (value, self.problems)
     }
 
+    /// The whole file as a tree, for what no serde type can describe.
+    pub fn root(&self) -> &Node {
+        &self.root
+    }
+
     /// The value of a key at the top of the file, as it stands there.
     pub fn value(&self, key: &str) -> Option<&Node> {
         let Kind::Mapping(entries) = &self.root.kind else { return None };
