@@ -24,6 +24,8 @@ mod task_trouble;
 mod terminal;
 
 #[cfg(test)]
+mod at_a_terminal;
+#[cfg(test)]
 mod samples;
 
 use std::collections::{BTreeMap, BTreeSet};

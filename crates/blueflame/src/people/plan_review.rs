@@ -9,6 +9,7 @@ use super::plan_edit::{self, OnDisk};
 use super::sheet::{Keep, STRONG, Sheet, WARNING, count, cut};
 use super::talk::{Choice, Talk};
 use super::{Occasion, Unanswered};
+use crate::narrate::plain;
 
 const CHOICES: [Choice; 5] = [
     Choice::alone('a', "approve", "begin with this plan"),
@@ -81,7 +82,7 @@ pub(super) fn draw(sheet: &mut Sheet, plan: &Plan, occasion: &Occasion<'_>) {
     let state = occasion.state;
     sheet.title("Plan review");
     sheet.field("session", state.session.as_str());
-    sheet.field("goal", state.goal.lines().next().unwrap_or_default());
+    sheet.field("goal", &beginning(&state.goal));
     sheet.field("tasks", &totals(plan));
     if let Some(forecast) = occasion.forecast {
         let range = format!("{} to {}, with all retries", forecast.least, forecast.most);
@@ -109,6 +110,15 @@ pub(super) fn draw(sheet: &mut Sheet, plan: &Plan, occasion: &Occasion<'_>) {
     }
 }
 
+/// The first line of a text, marked when there is more of it.
+fn beginning(text: &str) -> String {
+    let text = text.trim();
+    match text.split_once('\n') {
+        Some((first, _)) => format!("{} [...]", first.trim_end()),
+        None => text.to_owned(),
+    }
+}
+
 fn totals(plan: &Plan) -> String {
     let groups = plan.group_order();
     let names: Vec<&str> = groups.iter().map(|group| group.as_str()).collect();
@@ -125,7 +135,7 @@ fn totals(plan: &Plan) -> String {
 
 fn task(sheet: &mut Sheet, number: usize, task: &TaskSpec) {
     let title = format!("{number}. {}  {}", task.id, task.title.lines().next().unwrap_or_default());
-    let title = cut(&title, sheet.width(), Keep::Start);
+    let title = cut(&plain(&title), sheet.width(), Keep::Start);
     sheet.styled(STRONG, &title);
     let risk = match task.risk {
         Some(Risk::Low) => ", low risk",

@@ -134,10 +134,11 @@ impl Sample {
         }))
     }
 
+    /// The first worker costs more than half of what there is.
     pub fn budget() -> Self {
-        let mut sample = Sample::new(go_on(begin(), &Gate::Plan, |_| Outcome::NoOp));
-        sample.gate = Gate::Budget;
-        sample
+        let text = CONFIG.replace("10.0", "0.5");
+        let config = config::read(text.as_bytes()).config.unwrap();
+        Sample::new(go_on(begin_with(&config), &Gate::Budget, well))
     }
 
     pub fn send_plan_back(&mut self) {
@@ -263,10 +264,14 @@ fn crashed() -> Outcome {
 }
 
 fn begin() -> State {
+    begin_with(&config())
+}
+
+fn begin_with(config: &Config) -> State {
     let started = Event::SessionStarted {
         session: SessionId::new("ses-20260206-143022").unwrap(),
         goal: "Put the API behind JWT\nand keep the docs current".to_owned(),
-        rules: Box::new(config().rules()),
+        rules: Box::new(config.rules()),
         config: "c".to_owned(),
         plan: Some(plan()),
     };

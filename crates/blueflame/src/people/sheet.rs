@@ -90,6 +90,12 @@ impl Sheet {
         self.wrapped(&first, &rest, text, Style::new());
     }
 
+    /// A text behind a lead of ours, every line of it in the same column.
+    pub fn behind(&mut self, lead: &str, text: &str) {
+        let rest = " ".repeat(lead.width());
+        self.wrapped(lead, &rest, text, Style::new());
+    }
+
     fn wrapped(&mut self, first: &str, rest: &str, text: &str, style: Style) {
         let mut prefix = first;
         for line in text.trim_end().split('\n') {

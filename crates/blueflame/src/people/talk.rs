@@ -197,7 +197,7 @@ fn explain(sheet: &mut Sheet, choices: &[Choice]) {
     let longest = choices.iter().map(|choice| choice.word.len()).max().unwrap_or(0);
     for choice in choices {
         let Choice { key, word, meaning, .. } = choice;
-        sheet.paragraph(2, &format!("{key} or {word:<longest$}  {meaning}"));
+        sheet.behind(&format!("  {key} or {word:<longest$}  "), meaning);
     }
 }
 

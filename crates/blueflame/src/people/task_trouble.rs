@@ -66,7 +66,7 @@ pub(super) fn ask_about_validator(
 ) -> Result<ValidatorAnswer, Unanswered> {
     let task = occasion.state.board.get(id);
     let mut sheet = talk.sheet();
-    draw(&mut sheet, &format!("no validator could judge {id}"), occasion, task);
+    draw(&mut sheet, &format!("No validator could judge {id}"), occasion, task);
     talk.show(&sheet.finish());
     loop {
         match talk.choose(&ABOUT_VALIDATOR)? {
@@ -109,7 +109,7 @@ pub(super) fn draw(sheet: &mut Sheet, title: &str, occasion: &Occasion<'_>, task
     match &task.phase {
         Phase::Disputed { notes, .. } => {
             sheet.blank();
-            sheet.paragraph(0, "The validator says:");
+            sheet.paragraph(0, "What was found:");
             sheet.paragraph(2, notes);
         }
         Phase::Unjudged { .. } => {
@@ -149,7 +149,7 @@ mod tests {
         let task = sample.task("task-001");
         insta::assert_snapshot!(page(80, |sheet| draw(
             sheet,
-            "no validator could judge task-001",
+            "No validator could judge task-001",
             &occasion,
             Some(task)
         )));
