@@ -142,7 +142,6 @@ fn snapshots_with(planted: &str) -> Result<String, SnapshotError> {
     agent(&env, &workspace, &trap);
     let spec = Snapshots {
         every: std::time::Duration::from_secs(1),
-        start: start.clone(),
         objects: repository.path().join(".git/objects"),
         exclude: Vec::new(),
     };
@@ -151,7 +150,7 @@ fn snapshots_with(planted: &str) -> Result<String, SnapshotError> {
     let git_dir = env.path("snapshots.git");
     let taken = runtime.block_on(async {
         let (path, author) = (workspace.path.clone(), workspace.author.clone());
-        let mut camera = Camera::new(git_dir.clone(), path, author, &spec).await?;
+        let mut camera = Camera::new(git_dir.clone(), path, author, start.clone(), &spec).await?;
         let first = camera.take().await;
         fs::write(workspace.path.join("file"), "again").unwrap();
         first.and(camera.take().await)

@@ -9,14 +9,15 @@ fn snapshot(env: &TestEnv, repository: &Repository<'_>, workspace: &Workspace) -
     let git_dir = env.path("snapshots.git");
     let spec = Snapshots {
         every: std::time::Duration::from_secs(1),
-        start: workspace.start.clone(),
         objects: repository.path().join(".git/objects"),
         exclude: workspace.hidden.clone(),
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let commit = runtime.block_on(async {
         let (path, author) = (workspace.path.clone(), workspace.author.clone());
-        let mut camera = Camera::new(git_dir.clone(), path, author, &spec).await.unwrap();
+        let mut camera = Camera::new(git_dir.clone(), path, author, workspace.start.clone(), &spec)
+            .await
+            .unwrap();
         camera.take().await.unwrap().unwrap()
     });
     Restore { git_dir, commit }
