@@ -47,12 +47,8 @@ impl Plumbing {
         }
     }
 
-    /// Changes several refs, or none.
-    pub fn change_refs(&self, changes: &[RefChange<'_>], why: &str) -> Result<Moved, GitError> {
-        self.change_refs_with_hooks(changes, why, "/dev/null")
-    }
-
-    /// The same, with hooks from a directory: one of them can refuse.
+    /// Changes several refs, or none. Hooks come from a directory, and one of
+    /// them can refuse.
     pub fn change_refs_with_hooks(
         &self,
         changes: &[RefChange<'_>],
@@ -84,6 +80,14 @@ impl Plumbing {
 }
 
 impl RefChange<'_> {
+    pub fn name(&self) -> &str {
+        match self {
+            RefChange::Verify { name, .. }
+            | RefChange::Move { name, .. }
+            | RefChange::Set { name, .. } => name,
+        }
+    }
+
     fn width(&self) -> usize {
         match self {
             RefChange::Verify { holds: oid, .. }

@@ -17,7 +17,7 @@ use jiff::Timestamp;
 use super::message::{About, MessageStyle};
 use super::{Author, Landing, LandingError, Refs, shown};
 use crate::git::GitError;
-use crate::git::refs::{Moved, RefChange};
+use crate::git::refs::RefChange;
 use crate::git::trees::{NewCommit, Signing};
 
 #[derive(Clone, Debug)]
@@ -95,9 +95,7 @@ impl Landing {
     ) -> Result<Fold, LandingError> {
         let name = Refs(session).folded(changeset);
         let kept = [RefChange::Set { name: &name, to: &commit }];
-        if let Moved::Refused(message) = self.git.change_refs(&kept, "blueflame: fold")? {
-            return Err(refused(message));
-        }
+        self.set_refs(&kept, "blueflame: fold")?;
         let patch = self.patch_of(onto, &commit)?;
         let stat = self.git.stat(onto, &commit)?;
         let lines = stat.iter().filter_map(|file| file.lines);
@@ -136,8 +134,4 @@ impl FoldTask {
             subjects,
         }
     }
-}
-
-pub(super) fn refused(message: String) -> LandingError {
-    GitError::Failed { command: "update-ref".into(), status: "a refusal".into(), message }.into()
 }

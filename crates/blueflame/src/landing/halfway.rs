@@ -13,7 +13,7 @@
 use std::fs::{self, Metadata};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -21,6 +21,7 @@ use blueflame_core::ids::Oid;
 
 use super::checkout::some;
 use super::intent::Intent;
+use super::moving::{another_git, remove_if_newer};
 use super::{Landing, LandingError, branch_ref};
 use crate::git::GitError;
 use crate::git::plumbing::Plumbing;
@@ -115,7 +116,6 @@ impl Landing {
     /// gone, and no other git is at work there.
     fn clear_locks(&self, git: &Plumbing, intent: &Intent) -> Result<(), LandingError> {
         let git_dir = git.worktree_git_dir()?;
-        let declared = modified(&self.intent_path());
         let branch = format!("{}.lock", branch_ref(&intent.branch));
         let mut locks = vec![
             git_dir.join("index.lock"),
@@ -125,46 +125,14 @@ impl Landing {
             self.common_dir.join(branch),
         ];
         // This one a git in any other checkout may have taken.
-        let worktrees = self.git.worktrees()?.into_iter().map(|worktree| worktree.path);
-        let places: Vec<PathBuf> = worktrees.chain([self.common_dir.clone()]).collect();
-        if another_git(&places).is_none() {
+        if !self.git_at_work()? {
             locks.push(self.common_dir.join("packed-refs.lock"));
         }
-        for path in locks {
-            if modified(&path) < declared {
-                continue;
-            }
-            match fs::remove_file(&path) {
-                Err(source) if source.kind() != io::ErrorKind::NotFound => {
-                    return Err(LandingError::File { step: "remove", path, source });
-                }
-                _ => {}
-            }
+        for lock in locks {
+            remove_if_newer(&lock, &self.intent_path())?;
         }
         Ok(())
     }
-}
-
-/// When a file was last written; `None` if it is not there.
-fn modified(path: &Path) -> Option<(i64, i64)> {
-    fs::symlink_metadata(path).ok().map(|found| (found.mtime(), found.mtime_nsec()))
-}
-
-/// A git that somebody runs in one of these places.
-fn another_git(places: &[PathBuf]) -> Option<u32> {
-    let places: Vec<PathBuf> =
-        places.iter().filter_map(|place| place.canonicalize().ok()).collect();
-    let is_git_here = |process: &Path| {
-        let name = fs::read_to_string(process.join("comm")).unwrap_or_default();
-        (name.trim() == "git" || name.starts_with("git-"))
-            && fs::read_link(process.join("cwd"))
-                .is_ok_and(|cwd| places.iter().any(|place| cwd.starts_with(place)))
-    };
-    let processes = fs::read_dir("/proc").ok()?.flatten();
-    processes
-        .filter_map(|entry| Some((entry.file_name().to_str()?.parse().ok()?, entry.path())))
-        .find(|(_, path): &(u32, PathBuf)| is_git_here(path))
-        .map(|(pid, _)| pid)
 }
 
 /// The paths that hold something git cannot have left.

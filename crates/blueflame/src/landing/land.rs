@@ -8,7 +8,7 @@
 use blueflame_core::event::LandResult;
 use blueflame_core::ids::{ChangesetId, Oid, SessionId};
 
-use super::fold::refused;
+use super::moving::refused;
 use super::{Landing, LandingError, Refs, Source, Tip, branch_ref};
 use crate::git::refs::{Moved, RefChange};
 
@@ -67,7 +67,7 @@ impl Landing {
             RefChange::Move { name: &landed, from: None, to: commit },
         ];
         let why = format!("blueflame: land {changeset}");
-        match self.git.change_refs(&changes, &why)? {
+        match self.move_refs(&changes, &why)? {
             Moved::Done => Ok(LandResult::Landed),
             Moved::Refused(message) => {
                 let still = self.git.commit_at(&base)?.as_ref() == Some(&tip.base)

@@ -18,6 +18,7 @@ mod hooks;
 mod intent;
 mod land;
 mod message;
+mod moving;
 mod patch;
 mod proof;
 mod publish;

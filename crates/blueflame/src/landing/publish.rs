@@ -10,7 +10,6 @@ use std::path::PathBuf;
 use blueflame_core::event::PublishResult;
 use blueflame_core::ids::{Oid, SessionId};
 
-use super::fold::refused;
 use super::halfway::Halfway;
 use super::{Landing, LandingError, Refs, branch_ref};
 use crate::git::refs::{Moved, RefChange};
@@ -105,21 +104,15 @@ impl Landing {
     fn published(&self, order: &PublishOrder) -> Result<Publication, LandingError> {
         let name = Refs(&order.session).published();
         let change = [RefChange::Set { name: &name, to: &order.commit }];
-        match self.git.change_refs(&change, "blueflame: publish")? {
-            Moved::Done => Ok(Publication::Published),
-            Moved::Refused(message) => Err(refused(message)),
-        }
+        self.set_refs(&change, "blueflame: publish")?;
+        Ok(Publication::Published)
     }
 
     fn forward_ref(&self, order: &PublishOrder, name: &str) -> Result<Publication, LandingError> {
         let from = Some(&order.expected);
         let change = [RefChange::Move { name, from, to: &order.commit }];
         let hooks = self.veto_hooks()?;
-        let moved = self.git.change_refs_with_hooks(
-            &change,
-            "blueflame: publish",
-            &hooks.to_string_lossy(),
-        )?;
+        let moved = self.move_refs_with_hooks(&change, "blueflame: publish", &hooks)?;
         match moved {
             Moved::Done => Ok(Publication::Published),
             Moved::Refused(message) => self.why_not(order, &message),

@@ -14,9 +14,8 @@
 use blueflame_core::ids::{Oid, SessionId};
 use jiff::Timestamp;
 
-use super::fold::refused;
 use super::{Author, Landing, LandingError, Refs, branch_ref, message, shown};
-use crate::git::refs::{Moved, RefChange};
+use crate::git::refs::RefChange;
 use crate::git::trees::NewCommit;
 
 /// What a changeset is folded onto, and what that was made of: landing goes
@@ -97,10 +96,7 @@ impl Landing {
         }
         let from = tip.integration.as_ref();
         let change = [RefChange::Move { name: &name, from, to: &tip.onto }];
-        match self.git.change_refs(&change, "blueflame: follow the base")? {
-            Moved::Done => Ok(()),
-            Moved::Refused(message) => Err(refused(message)),
-        }
+        self.set_refs(&change, "blueflame: follow the base")
     }
 
     /// Whether merging `other` into `commit` would change nothing.

@@ -222,7 +222,12 @@ pub async fn collect(site: &Arc<Site>, run: Run, sealed: Sealed, post: &Post) {
     }
     let spend = sealed.spend;
     let concluding = Arc::clone(site);
-    let outcome = spawn_blocking(move || conclude::outcome(&concluding, &run, sealed)).await;
+    let outcome = spawn_blocking(move || {
+        let outcome = conclude::outcome(&concluding, &run, sealed);
+        conclude::tidy(&concluding, &run, &outcome);
+        outcome
+    })
+    .await;
     match outcome {
         Ok(outcome) => post.fact(Event::AgentExited { agent, outcome, spend }),
         Err(error) => post.send(Occurrence::Broken(error.to_string())),

@@ -1,6 +1,7 @@
 //! What the orchestrator finds out about finished work by itself, in tasks
 //! beside the session.
 
+use std::fmt::Write as _;
 use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -16,7 +17,6 @@ use super::Session;
 use super::post::Occurrence;
 use super::prepare::start_of;
 use super::site::Site;
-use crate::attempt::directory::Directory;
 use crate::checks::acceptance;
 use crate::checks::checkout::CleanCheckout;
 use crate::checks::command::{CommandResult, Surroundings};
@@ -130,16 +130,29 @@ pub fn acceptance_results(site: &Site, task: &Task) -> Vec<CommandResult> {
     serde_json::from_slice(&text).unwrap_or_default()
 }
 
-/// What the policy saw a worker do, in short.
-pub fn audit_summary(directory: &Directory) -> Option<String> {
-    let text = fs::read_to_string(directory.audit_file()).ok()?;
+/// What the inspection remarked, as it was kept.
+pub fn remarks(site: &Site, task: &Task) -> Vec<String> {
+    let text = fs::read(kept(site, task, "remarks")).unwrap_or_default();
+    serde_json::from_slice(&text).unwrap_or_default()
+}
+
+/// What the policy saw a worker do and the inspection remarked, in short.
+pub fn audit_summary(site: &Site, task: &Task) -> Option<String> {
+    let text = fs::read_to_string(site.last_attempt(task).audit_file()).ok()?;
     let lines: Vec<Value> =
         text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
     let denied: Vec<&Value> = lines.iter().filter(|line| line["decision"] == "deny").collect();
     let mut summary = format!("{} tool calls, {} of them denied.", lines.len(), denied.len());
     for line in denied.iter().take(10) {
         let part = |name: &str| line[name].as_str().unwrap_or_default().to_owned();
-        summary.push_str(&format!("\n- {} {}: {}", part("tool"), part("target"), part("rule")));
+        let _ = write!(summary, "\n- {} {}: {}", part("tool"), part("target"), part("rule"));
+    }
+    let remarks = remarks(site, task);
+    if !remarks.is_empty() {
+        summary.push_str("\nRemarks on the change:");
+    }
+    for remark in remarks {
+        let _ = write!(summary, "\n- {remark}");
     }
     Some(summary)
 }

@@ -31,6 +31,30 @@ pub fn outcome(site: &Site, run: &Run, sealed: Sealed) -> Outcome {
     outcome.unwrap_or_else(|detail| Outcome::Crashed { detail })
 }
 
+/// Removes a workspace that nobody needs any more. What went wrong is kept, to be
+/// looked at; unfinished work is in its snapshot.
+pub fn tidy(site: &Site, run: &Run, outcome: &Outcome) {
+    let worth_a_look = match outcome {
+        Outcome::Crashed { .. } | Outcome::Violated { .. } => true,
+        Outcome::Finished { .. }
+        | Outcome::NoOp
+        | Outcome::Uncommitted
+        | Outcome::MaxTurns
+        | Outcome::BudgetSpent { .. }
+        | Outcome::RateLimited { .. }
+        | Outcome::TimedOut
+        | Outcome::Killed { .. }
+        | Outcome::Malformed { .. } => false,
+    };
+    if !worth_a_look && let Ok(workspace) = workspace(site, run) {
+        // What cannot be removed now, `cleanup` finds.
+        let _ = site.workspaces.remove(&workspace);
+        if let Some(parent) = workspace.path.parent() {
+            let _ = std::fs::remove_dir(parent);
+        }
+    }
+}
+
 fn malformed(problems: Vec<String>) -> Outcome {
     Outcome::Malformed { problems }
 }
@@ -48,14 +72,7 @@ fn plan(site: &Site, tasks: &[Task], output: &Value) -> Outcome {
 fn development(site: &Site, run: &Run) -> Result<Outcome, String> {
     let workspace = workspace(site, run)?;
     Ok(match site.workspaces.harvest(&workspace) {
-        Ok(harvest) => {
-            let outcome = harvest.left_behind().outcome();
-            if matches!(outcome, Outcome::Finished { .. }) {
-                // Everything that is of use has been taken over.
-                let _ = site.workspaces.remove(&workspace);
-            }
-            outcome
-        }
+        Ok(harvest) => harvest.left_behind().outcome(),
         Err(refused) => Outcome::Violated { violations: vec![refused.to_string()] },
     })
 }
@@ -93,7 +110,6 @@ fn resolution(
     let order = merging::fold_order(site, changeset, tasks)?;
     let fold =
         site.landing.fold_resolution(&order, &harvest.head).map_err(|error| error.to_string())?;
-    let _ = site.workspaces.remove(&workspace);
     Ok(Outcome::Finished { product: Product::Resolution(fold) })
 }
 

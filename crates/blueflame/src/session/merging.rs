@@ -15,7 +15,7 @@ use tokio::task::{JoinError, spawn_blocking};
 
 use super::Session;
 use super::brief::{fold_of, tasks_of};
-use super::checking::surroundings;
+use super::checking::{remarks, surroundings};
 use super::post::{Occurrence, Post};
 use super::prepare::start_of;
 use super::site::Site;
@@ -114,6 +114,10 @@ pub fn page(session: &Session, gate: &Gate) -> Option<ChangesetPage> {
     if missing > 0 {
         notes.push(format!("the group is incomplete: {missing} of its tasks are not in here"));
     }
+    for task in &tasks {
+        notes.extend(remarks(site, task).into_iter().map(|it| format!("{}: {it}", task.spec.id)));
+    }
+    notes.push("made without a sandbox".to_owned());
     let cost = tasks.iter().filter_map(|task| task.last_worker.as_ref());
     Some(ChangesetPage {
         number,

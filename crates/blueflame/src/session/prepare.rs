@@ -238,7 +238,7 @@ fn prompt(
                 site.landing.changeset_view(&start, commit).map_err(|error| error.to_string())?;
             let results = checking::acceptance_results(site, task);
             let checks: Vec<_> = results.iter().filter_map(|it| it.as_check()).collect();
-            let audit = checking::audit_summary(&site.last_attempt(task));
+            let audit = checking::audit_summary(site, task);
             prompts::validator(
                 &ValidatorBrief {
                     project,

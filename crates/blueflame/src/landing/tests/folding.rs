@@ -119,6 +119,18 @@ fn modes_binaries_and_empty_files_are_changes_too() {
         assert_eq!(view.files.len(), 1);
         assert_eq!(view.files[0].lines.is_none(), text.contains('\0'));
     }
+    // A file that becomes executable, and publishes as one.
+    let repository = &scene.repository;
+    repository.git(["switch", "--quiet", "-c", "worker"]);
+    repository.git(["update-index", "--chmod=+x", "a.txt"]);
+    repository.git(["commit", "--quiet", "-m", "feat(mode): run it"]);
+    let task = TaskId::new("mode").unwrap();
+    let source = Source { task, start: base, commit: scene.at("worker") };
+    repository.git(["reset", "--quiet", "--hard"]);
+    repository.git(["switch", "--quiet", "main"]);
+    let order = scene.landed("auth.c1", &[source]);
+    assert_eq!(scene.publish(&order), Publication::Published);
+    assert!(scene.fingerprint(scene.path())[Path::new("a.txt")].starts_with("100755 "));
 }
 
 #[test]
@@ -185,4 +197,52 @@ fn a_commit_that_cannot_be_signed_is_said_to_be_so() {
     let order = fold_order("auth.c1", &scene.tip(), &one);
     let error = scene.landing.fold(&order).unwrap_err();
     assert!(matches!(error, LandingError::NotSigned { .. }), "{error}");
+}
+
+#[test]
+fn commits_are_signed_if_the_person_wants_that() {
+    use std::os::unix::fs::PermissionsExt;
+    let env = TestEnv::new();
+    let scene = Scene::new(&env);
+    let one = [scene.edit("one", &scene.at("main"), "a.txt", "x\n")];
+    let signer = env.path("signer");
+    let script = "#!/bin/sh\ncat >/dev/null\nprintf '\\n[GNUPG:] SIG_CREATED \\n' >&2\n\
+                  echo '-----BEGIN PGP SIGNATURE-----\nx\n-----END PGP SIGNATURE-----'\n";
+    fs::write(&signer, script).unwrap();
+    fs::set_permissions(&signer, fs::Permissions::from_mode(0o755)).unwrap();
+    scene.repository.git(["config", "gpg.program", &signer.display().to_string()]);
+    let tip = scene.tip();
+    for (wanted, signed) in [("false", false), ("true", true)] {
+        scene.repository.git(["config", "commit.gpgsign", wanted]);
+        let fold = scene.folded("auth.c1", &tip, &one);
+        let commit = scene.repository.git(["cat-file", "commit", fold.commit.as_str()]);
+        assert_eq!(commit.contains("\ngpgsig "), signed, "{commit}");
+    }
+}
+
+#[test]
+fn commits_carry_the_name_that_the_person_told_git() {
+    let env = TestEnv::new();
+    let scene = Scene::new(&env);
+    let ours = Author { name: "Blue Flame".into(), email: "blueflame@localhost".into() };
+    assert_eq!(scene.landing.identity().unwrap(), ours);
+    scene.repository.git(["config", "user.name", "Grace"]);
+    scene.repository.git(["config", "user.email", "grace@example.com"]);
+    let theirs = Author { name: "Grace".into(), email: "grace@example.com".into() };
+    assert_eq!(scene.landing.identity().unwrap(), theirs);
+    let opened = Landing::open(&scene.path().join("dir")).unwrap();
+    assert_eq!(opened.common_dir, scene.path().join(".git"));
+}
+
+/// What is there already is landed as an empty commit that names the task.
+#[test]
+fn a_change_that_the_base_has_already_is_folded_to_nothing() {
+    let env = TestEnv::new();
+    let scene = Scene::new(&env);
+    let one = [scene.edit("one", &scene.at("main"), "a.txt", "x\n")];
+    scene.repository.write("a.txt", "x\n").commit("the person did the same");
+    let tip = scene.tip();
+    let fold = scene.folded("auth.c1", &tip, &one);
+    assert_eq!((fold.files, fold.insertions, fold.deletions), (0, 0, 0));
+    scene.landing.proof(&tip.onto, &fold.commit, &one).unwrap();
 }

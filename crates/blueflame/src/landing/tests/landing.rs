@@ -151,3 +151,28 @@ fn published_work_that_was_rebased_is_known_again_and_what_was_dropped_stays_out
     let asked = scene.landing.integration_tip(&session(), "main", &author(), when());
     assert!(matches!(asked.unwrap_err(), LandingError::Withdrawn { .. }));
 }
+
+/// A machine that stopped while refs moved leaves git's locks behind.
+#[test]
+fn locks_of_a_git_that_died_do_not_stay() {
+    let env = TestEnv::new();
+    let scene = Scene::new(&env);
+    let one = [scene.edit("one", &scene.at("main"), "a.txt", "x\n")];
+    let tip = scene.tip();
+    let fold = scene.folded("auth.c1", &tip, &one);
+    let order = land_order("auth.c1", &tip, &fold, &one);
+    let git_dir = scene.path().join(".git");
+    let locks = ["refs/heads/main.lock", "packed-refs.lock"].map(|name| git_dir.join(name));
+    let note = git_dir.join("blueflame/moving.json");
+    fs::write(&locks[0], "").unwrap();
+    std::thread::sleep(Duration::from_millis(20));
+    fs::write(&note, r#"["refs/heads/main.lock","packed-refs.lock"]"#).unwrap();
+    fs::write(&locks[1], "").unwrap();
+    // The first is older than what was announced, so it is somebody else's.
+    assert!(scene.landing.land(&order).is_err());
+    assert!(locks[0].exists() && !locks[1].exists());
+    fs::write(&note, r#"["refs/heads/main.lock","packed-refs.lock"]"#).unwrap();
+    fs::write(&locks[0], "").unwrap();
+    assert_eq!(scene.landing.land(&order).unwrap(), LandResult::Landed);
+    assert!(!locks[0].exists() && !note.exists());
+}
