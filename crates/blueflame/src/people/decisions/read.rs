@@ -43,7 +43,7 @@ pub(in crate::people) fn task_edit(bytes: &[u8]) -> Result<ValidationAnswer, Vec
     let mut problems = refused.into_sorted();
     problems.extend(found.into_sorted());
     problems.retain(|problem| problem.severity == Severity::Error);
-    edit.filter(|_| problems.is_empty()).ok_or(problems)
+    if problems.is_empty() { Ok(edit) } else { Err(problems) }
 }
 
 /// The path of a key; at the top of a file there is nothing above it.
@@ -213,7 +213,7 @@ impl Reader<'_> {
             Said::Form("requeue", notes) => {
                 Some(ValidationAnswer::Requeue { notes: self.text(path, "requeue", notes)? })
             }
-            Said::Form(_, edit) => self.task_edit(&path_below(path, "edit"), edit),
+            Said::Form(_, edit) => Some(self.task_edit(&path_below(path, "edit"), edit)),
         }
     }
 
@@ -255,7 +255,7 @@ impl Reader<'_> {
         amount
     }
 
-    fn task_edit(&self, path: &str, node: &Node) -> Option<ValidationAnswer> {
+    fn task_edit(&self, path: &str, node: &Node) -> ValidationAnswer {
         let mut description = None;
         let mut file_locks = None;
         let known = ["description", "file_locks"];
@@ -274,7 +274,7 @@ impl Reader<'_> {
             let hint = "give a `description`, `file_locks`, or both";
             self.found.push(Problem::error(path, "changes nothing").at(node.span, "").hint(hint));
         }
-        Some(ValidationAnswer::Edit { description, file_locks })
+        ValidationAnswer::Edit { description, file_locks }
     }
 
     fn locks(&self, path: &str, node: &Node) -> Option<Vec<LockPath>> {
@@ -300,7 +300,9 @@ impl Reader<'_> {
                 })
                 .ok()
         };
-        items.iter().enumerate().map(lock).collect()
+        // All of them are looked at before one is missed.
+        let locks: Vec<Option<LockPath>> = items.iter().enumerate().map(lock).collect();
+        locks.into_iter().collect()
     }
 
     /// One answer, as a word or as a key with a value.
