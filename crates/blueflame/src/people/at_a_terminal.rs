@@ -22,7 +22,7 @@ const SCENE: &str = "BLUEFLAME_TEST_SCENE";
 const RESULT: &str = "BLUEFLAME_TEST_RESULT";
 /// Waits without typing anything.
 const NOTHING: &str = "nothing";
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 fn sample(scene: &str) -> Sample {
     match scene {

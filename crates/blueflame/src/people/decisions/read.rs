@@ -13,10 +13,13 @@ use blueflame_core::ids::GroupName;
 use blueflame_core::lock_path::LockPath;
 use blueflame_core::money::{Budget, Usd};
 use blueflame_core::yaml::{
-    self, Document, Entry, Kind, Limits, Node, Problem, Problems, Severity, one_of,
+    self, Document, Entry, Kind, Limits, Node, Problem, Problems, Severity,
 };
 use serde::de::IgnoredAny;
 
+use super::choices::{
+    BUDGET, CHANGESET, Choices, PLAN, SESSION, VALIDATION_FAILED, VALIDATOR_FAILED,
+};
 use super::{ANY_GROUP, Decisions, Fallback, PlanDecision, Queue, Written};
 
 const GATES: [&str; 6] =
@@ -59,48 +62,6 @@ struct Reader<'r> {
 enum Said<'n> {
     Word(&'n str),
     Form(&'n str, &'n Node),
-}
-
-/// What may be written as the answer to one question.
-struct Choices {
-    words: &'static [&'static str],
-    /// Keys, each with an example of what stands behind it.
-    forms: &'static [(&'static str, &'static str)],
-}
-
-const PLAN: Choices = Choices {
-    words: &["approve", "quit"],
-    forms: &[("replan", "\"what to do differently\""), ("edit", "tasks.yaml")],
-};
-const CHANGESET: Choices =
-    Choices { words: &["approve", "skip"], forms: &[("reject", "\"what is wrong with it\"")] };
-const SESSION: Choices = Choices {
-    words: &["continue", "replan", "stop"],
-    forms: &[("replan", "\"what to do differently\"")],
-};
-const VALIDATION_FAILED: Choices = Choices {
-    words: &["requeue", "drop"],
-    forms: &[
-        ("requeue", "\"what to do differently\""),
-        ("edit", "{description: \"...\", file_locks: [...]}"),
-    ],
-};
-const VALIDATOR_FAILED: Choices = Choices { words: &["manual-pass", "skip", "retry"], forms: &[] };
-const BUDGET: Choices =
-    Choices { words: &["stop"], forms: &[("raise_usd", "5.0"), ("raise_tokens", "100000")] };
-
-impl Choices {
-    /// Everything that could be written, for a hint.
-    fn shown(&self) -> String {
-        let forms = self.forms.iter().map(|(key, example)| format!("{{{key}: {example}}}"));
-        let all: Vec<String> = self.words.iter().map(ToString::to_string).chain(forms).collect();
-        one_of(all.iter().map(String::as_str))
-    }
-
-    fn example(&self, key: &str) -> Option<String> {
-        let (key, example) = self.forms.iter().find(|(known, _)| *known == key)?;
-        Some(format!("write `{{{key}: {example}}}`"))
-    }
 }
 
 impl Reader<'_> {
