@@ -6,14 +6,13 @@
 
 use std::fs::{self, File};
 use std::io::{Read as _, Write as _};
-use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-use rustix::termios::{Winsize, tcsetwinsize};
+use rustix::termios::{LocalModes, Winsize, tcsetwinsize};
 
 use super::samples::Sample;
 use super::*;
@@ -21,7 +20,9 @@ use crate::executor::Choice;
 
 const SCENE: &str = "BLUEFLAME_TEST_SCENE";
 const RESULT: &str = "BLUEFLAME_TEST_RESULT";
-const PATIENCE: Duration = Duration::from_secs(20);
+/// Waits without typing anything.
+const NOTHING: &str = "nothing";
+const PATIENCE: Duration = Duration::from_secs(60);
 
 fn sample(scene: &str) -> Sample {
     match scene {
@@ -96,6 +97,11 @@ struct Person {
 
 impl Person {
     fn begin(scene: &str, variables: &[(&str, &str)]) -> Self {
+        Person::begin_after(scene, variables, "")
+    }
+
+    /// With something typed before the program runs.
+    fn begin_after(scene: &str, variables: &[(&str, &str)], typed: &str) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let screen =
             openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
@@ -105,6 +111,8 @@ impl Person {
         let size = Winsize { ws_row: 40, ws_col: 72, ws_xpixel: 0, ws_ypixel: 0 };
         tcsetwinsize(&screen, size).unwrap();
         let terminal = File::options().read(true).write(true).open(name.to_str().unwrap()).unwrap();
+        let mut screen = File::from(screen);
+        screen.write_all(typed.as_bytes()).unwrap();
         let program = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", "people::at_a_terminal::program", "--nocapture"])
             .env_clear()
@@ -120,7 +128,6 @@ impl Person {
             .stderr(terminal)
             .spawn()
             .unwrap();
-        let screen = File::from(OwnedFd::from(screen));
         Person { screen, program, seen: String::new(), read_to: 0, directory }
     }
 
@@ -162,6 +169,15 @@ impl Person {
 
     fn answers(&mut self, prompt: &str, text: &str) -> &mut Self {
         self.wait_for(prompt).types(text).types("\n")
+    }
+
+    fn plays(&mut self, lines: &[(&str, &str)]) {
+        for (prompt, text) in lines {
+            self.wait_for(prompt);
+            if *text != NOTHING {
+                self.types(text).types("\n");
+            }
+        }
     }
 
     fn calls_off(&mut self) {
@@ -218,18 +234,16 @@ fn plans_are_sent_back_and_declined() {
             &[
                 (" > ", "r"),
                 ("\n> ", ""),
-                ("Nothing was decided.", ""),
+                ("Nothing was decided.", NOTHING),
                 (" > ", "replan"),
                 ("\n> ", "smaller\ntasks\n\nand fewer\n"),
             ],
             r#"{"plan":{"replan":{"notes":"smaller\ntasks\n\nand fewer"}}}"#,
         ),
-        (&[(" > ", "v"), ("forged tokens.", ""), (" > ", "a")], r#"{"plan":"approve"}"#),
+        (&[(" > ", "v"), ("forged tokens.", NOTHING), (" > ", "a")], r#"{"plan":"approve"}"#),
     ] {
         let mut person = Person::begin("plan", &[]);
-        for (prompt, text) in keys {
-            person.answers(prompt, text);
-        }
+        person.plays(keys);
         assert_eq!(person.result(), said, "{keys:?}");
     }
 }
@@ -283,7 +297,7 @@ fn a_changeset_is_read_and_rejected_with_a_reason() {
     person.answers(" > ", "v").wait_for("+pub fn check() {}").wait_for("+mod jwt;");
     person.answers(" > ", "f 2").wait_for("+mod jwt;");
     person.answers(" > ", "f").answers("number or path? > ", "nothing.rs");
-    person.answers("no such file", "");
+    person.wait_for("no such file");
     person.answers(" > ", "f").answers("number or path? > ", "jwt.rs").wait_for("+pub fn check");
     person.answers(" > ", "r").answers("\n> ", "").wait_for("A rejection needs a reason");
     person.answers(" > ", "r").answers("\n> ", "exp is ignored\n");
@@ -300,7 +314,7 @@ fn each_gate_takes_each_of_its_keys() {
         ("disputed", &[(" > ", "d")], r#"{"validation_failed":"drop"}"#),
         (
             "disputed",
-            &[(" > ", "v"), ("+x", ""), (" > ", "r"), ("\n> ", "")],
+            &[(" > ", "v"), ("+x", NOTHING), (" > ", "r"), ("\n> ", "")],
             r#"{"validation_failed":{"requeue":{"notes":""}}}"#,
         ),
         (
@@ -337,9 +351,7 @@ fn each_gate_takes_each_of_its_keys() {
         ),
     ] {
         let mut person = Person::begin(scene, &[]);
-        for (prompt, text) in keys {
-            person.answers(prompt, text);
-        }
+        person.plays(keys);
         assert_eq!(person.result(), said, "{scene} {keys:?}\n{}", person.seen);
     }
 }
@@ -362,9 +374,7 @@ fn the_end_of_input_is_nobodys_answer() {
         ("questions", &[]),
     ] {
         let mut person = Person::begin(scene, &[]);
-        for (prompt, text) in keys {
-            person.answers(prompt, text);
-        }
+        person.plays(keys);
         person.wait_for(if keys.len() == 2 { "\n" } else { "> " }).types("\u{4}");
         let said = person.result();
         assert!(said.starts_with("no answer to the question: `"), "{scene} {keys:?}: {said}");
@@ -394,14 +404,12 @@ fn a_question_is_taken_back_while_an_editor_is_open() {
     person.calls_off();
     assert_eq!(person.result(), "the question was taken back");
     let modes = rustix::termios::tcgetattr(&person.screen).unwrap();
-    use rustix::termios::LocalModes;
     assert!(modes.local_modes.contains(LocalModes::ECHO | LocalModes::ICANON));
 }
 
 #[test]
 fn what_was_typed_before_the_question_is_no_answer() {
-    let mut person = Person::begin("changeset", &[]);
-    person.types("a\na\n");
+    let mut person = Person::begin_after("changeset", &[], "a\na\n");
     person.answers("[s]kip > ", "s");
     assert_eq!(person.result(), r#"{"changeset":"skip"}"#);
 }

@@ -58,15 +58,15 @@ pub(super) fn draw(sheet: &mut Sheet, state: &State) {
 /// What was spent of what there is, with what nobody can account for.
 pub(super) fn line(state: &State) -> String {
     let spent = state.crew.spent();
-    let mut line = match state.crew.session_budget() {
+    let line = match state.crew.session_budget() {
         Budget::Usd(limit) => format!("{} of {limit}", spent.cost),
         Budget::Tokens(limit) => format!("{} of {limit} tokens", spent.usage.total()),
         Budget::Unlimited => format!("{}, without a limit", spent.cost),
     };
-    if let Some(lost) = state.crew.written_off() {
-        line += &format!("; {lost} more count as spent, the shares of lost agents");
+    match state.crew.written_off() {
+        Some(lost) => format!("{line}; {lost} more count as spent, the shares of lost agents"),
+        None => line,
     }
-    line
 }
 
 #[cfg(test)]

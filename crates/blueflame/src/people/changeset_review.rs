@@ -79,13 +79,14 @@ fn view_file(
         which => which.to_owned(),
     };
     match (page, find(files, &which)) {
-        (Some(page), Some(file)) => match diff_view::of_file(&page.diff, &file.path) {
-            Some(part) => talk.page(&diff_view::coloured(part)),
-            None => {
+        (Some(page), Some(file)) => {
+            if let Some(part) = diff_view::of_file(&page.diff, &file.path) {
+                talk.page(&diff_view::coloured(part))
+            } else {
                 talk.say(&format!("There is no text to show of `{}`.", plain(&file.path)));
                 Ok(())
             }
-        },
+        }
         _ if which.is_empty() => Ok(()),
         _ => {
             talk.say(&format!("There is no such file in this changeset: `{}`.", plain(&which)));

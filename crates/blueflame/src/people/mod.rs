@@ -90,12 +90,11 @@ impl Respondent {
         let mut talk = Talk::begin(terminal, cancel, occasion.name());
         let answer = match occasion.gate {
             Gate::Plan => plan_review::ask(&mut talk, occasion).map(Answer::Plan),
-            Gate::ValidationFailed(task) => task_trouble::ask_about_work(&mut talk, occasion, task)
-                .map(Answer::ValidationFailed),
-            Gate::ValidatorFailed(task) => {
-                task_trouble::ask_about_validator(&mut talk, occasion, task)
-                    .map(Answer::ValidatorFailed)
+            Gate::ValidationFailed(id) => {
+                task_trouble::ask_about_work(&mut talk, occasion, id).map(Answer::ValidationFailed)
             }
+            Gate::ValidatorFailed(id) => task_trouble::ask_about_validator(&mut talk, occasion, id)
+                .map(Answer::ValidatorFailed),
             Gate::Changeset(_) => changeset_review::ask(&mut talk, occasion).map(Answer::Changeset),
             Gate::Budget => budget_raise::ask(&mut talk, occasion).map(Answer::Budget),
             Gate::Session => session_end::ask(&mut talk, occasion).map(Answer::Session),

@@ -1,6 +1,8 @@
 //! The plan gate: is this the right plan?
 
 use blueflame_core::gate::PlanAnswer;
+use blueflame_core::ids::{GroupName, TaskId};
+use blueflame_core::lock_path::LockPath;
 use blueflame_core::plan::{Plan, Risk, TaskSpec};
 use blueflame_core::state::task::Step;
 use blueflame_core::state::{PLAN_REJECTIONS, PlanStep};
@@ -121,16 +123,18 @@ fn beginning(text: &str) -> String {
 
 fn totals(plan: &Plan) -> String {
     let groups = plan.group_order();
-    let names: Vec<&str> = groups.iter().map(|group| group.as_str()).collect();
+    let names: Vec<&str> = groups.iter().map(GroupName::as_str).collect();
     let risky = plan.tasks.iter().filter(|task| task.risk == Some(Risk::High)).count();
-    let mut text = plan.tasks.len().to_string();
-    if !names.is_empty() {
-        text += &format!(" in {}: {}", count(names.len(), "group"), names.join(", "));
-    }
-    if risky > 0 {
-        text += &format!("; {} at high risk", count(risky, "task"));
-    }
-    text
+    let number = plan.tasks.len();
+    let grouped = match names.len() {
+        0 => String::new(),
+        groups => format!(" in {}: {}", count(groups, "group"), names.join(", ")),
+    };
+    let risky = match risky {
+        0 => String::new(),
+        risky => format!("; {} at high risk", count(risky, "task")),
+    };
+    format!("{number}{grouped}{risky}")
 }
 
 fn task(sheet: &mut Sheet, number: usize, task: &TaskSpec) {
@@ -146,9 +150,9 @@ fn task(sheet: &mut Sheet, number: usize, task: &TaskSpec) {
     let about = format!("   group {}, priority {}{risk}", task.group, task.priority);
     let style = if task.risk == Some(Risk::High) { WARNING } else { anstyle::Style::new() };
     sheet.styled(style, &about);
-    let locks: Vec<&str> = task.file_locks.iter().map(|lock| lock.as_str()).collect();
+    let locks: Vec<&str> = task.file_locks.iter().map(LockPath::as_str).collect();
     sheet.field_at(3, "files", &locks.join(", "));
-    let needs: Vec<&str> = task.dependencies.iter().map(|need| need.as_str()).collect();
+    let needs: Vec<&str> = task.dependencies.iter().map(TaskId::as_str).collect();
     let after = if needs.is_empty() { "nothing".to_owned() } else { needs.join(", ") };
     sheet.field_at(3, "after", &after);
     for command in &task.acceptance {

@@ -97,9 +97,13 @@ impl Programs {
     }
 }
 
-/// The command line with room for arguments.
+/// The command line with room for arguments. A plain one takes the place of the
+/// shell, so that asking it to leave reaches the program itself.
 fn shell(line: &OsStr) -> Command {
-    let mut script = line.to_owned();
+    let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b" -_./:,+@".contains(byte);
+    let plain = line.as_encoded_bytes().iter().all(is_plain);
+    let mut script = OsString::from(if plain { "exec " } else { "" });
+    script.push(line);
     script.push(" \"$@\"");
     let mut command = Command::new("sh");
     command.arg("-c").arg(script).arg(line);

@@ -81,8 +81,8 @@ pub fn page(width: usize, draw: impl FnOnce(&mut Sheet)) -> String {
 }
 
 pub struct Sample {
-    pub state: State,
-    pub config: Config,
+    pub state: Box<State>,
+    pub config: Box<Config>,
     pub gate: Gate,
     pub changeset: Option<ChangesetPage>,
     pub directory: TempDir,
@@ -94,7 +94,8 @@ impl Sample {
         let directory = tempfile::tempdir().unwrap();
         let tasks_file = directory.path().join("tasks.yaml");
         let gate = state.gate.clone().unwrap();
-        Sample { state, config: config(), gate, changeset: None, directory, tasks_file }
+        let (state, config) = (Box::new(state), Box::new(config()));
+        Sample { state, config, gate, changeset: None, directory, tasks_file }
     }
 
     pub fn plan() -> Self {
@@ -146,10 +147,10 @@ impl Sample {
         let answered = Event::GateAnswered { gate: Gate::Plan, answer };
         self.state.apply(Timestamp::UNIX_EPOCH, &answered).unwrap();
         let product = Product::Plan(plan());
-        let state = go_on(self.state.clone(), &Gate::Plan, |_| Outcome::Finished {
+        let state = go_on(*self.state.clone(), &Gate::Plan, |_| Outcome::Finished {
             product: product.clone(),
         });
-        self.state = state;
+        *self.state = state;
     }
 
     pub fn task(&self, name: &str) -> &blueflame_core::state::task::Task {

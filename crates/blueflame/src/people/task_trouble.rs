@@ -3,6 +3,7 @@
 
 use blueflame_core::gate::{ValidationAnswer, ValidatorAnswer};
 use blueflame_core::ids::TaskId;
+use blueflame_core::lock_path::LockPath;
 use blueflame_core::state::task::{Phase, Task};
 
 use super::sheet::{Sheet, count};
@@ -28,9 +29,9 @@ pub(super) fn ask_about_work(
     occasion: &Occasion<'_>,
     id: &TaskId,
 ) -> Result<ValidationAnswer, Unanswered> {
-    let task = occasion.state.board.get(id);
+    let troubled = occasion.state.board.get(id);
     let mut sheet = talk.sheet();
-    draw(&mut sheet, &format!("{id} failed validation"), occasion, task);
+    draw(&mut sheet, &format!("{id} failed validation"), occasion, troubled);
     talk.show(&sheet.finish());
     loop {
         match talk.choose(&ABOUT_WORK)? {
@@ -45,8 +46,8 @@ pub(super) fn ask_about_work(
                 return Ok(ValidationAnswer::Requeue { notes });
             }
             ('e', _) => {
-                let edited = match task {
-                    Some(task) => task_edit::edit(talk, occasion, &task.spec)?,
+                let edited = match troubled {
+                    Some(troubled) => task_edit::edit(talk, occasion, &troubled.spec)?,
                     None => None,
                 };
                 if let Some(answer) = edited {
@@ -64,9 +65,9 @@ pub(super) fn ask_about_validator(
     occasion: &Occasion<'_>,
     id: &TaskId,
 ) -> Result<ValidatorAnswer, Unanswered> {
-    let task = occasion.state.board.get(id);
+    let troubled = occasion.state.board.get(id);
     let mut sheet = talk.sheet();
-    draw(&mut sheet, &format!("No validator could judge {id}"), occasion, task);
+    draw(&mut sheet, &format!("No validator could judge {id}"), occasion, troubled);
     talk.show(&sheet.finish());
     loop {
         match talk.choose(&ABOUT_VALIDATOR)? {
@@ -79,12 +80,11 @@ pub(super) fn ask_about_validator(
 }
 
 fn view(talk: &mut Talk<'_>, occasion: &Occasion<'_>) -> Result<(), Unanswered> {
-    match occasion.diff {
-        Some(diff) => talk.page(&diff_view::coloured(diff)),
-        None => {
-            talk.say("The diff is not at hand.");
-            Ok(())
-        }
+    if let Some(diff) = occasion.diff {
+        talk.page(&diff_view::coloured(diff))
+    } else {
+        talk.say("The diff is not at hand.");
+        Ok(())
     }
 }
 
@@ -95,7 +95,7 @@ pub(super) fn draw(sheet: &mut Sheet, title: &str, occasion: &Occasion<'_>, task
     let spec = &task.spec;
     sheet.field("task", spec.title.lines().next().unwrap_or_default());
     sheet.field("group", spec.group.as_str());
-    let locks: Vec<&str> = spec.file_locks.iter().map(|lock| lock.as_str()).collect();
+    let locks: Vec<&str> = spec.file_locks.iter().map(LockPath::as_str).collect();
     sheet.field("files", &locks.join(", "));
     sheet.field("attempts", &task.attempts.to_string());
     if let Some((agent, spend)) = &task.last_worker {

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use blueflame::people::Decisions;
 use blueflame::prompts::Part;
 use blueflame_core::answer;
 use blueflame_core::config::{self, ConfigFile};
@@ -117,6 +118,26 @@ fn every_rule_of_the_policy_is_documented() {
     for rule in Rule::ALL {
         let row = format!("| `{}` | {} |", rule.name(), rule.meaning());
         assert!(text.contains(&row), "docs/policy.md lacks\n{row}");
+    }
+}
+
+#[test]
+fn the_decisions_file_of_the_documentation_is_one() {
+    let text = document("docs/unattended.md");
+    let example = text.split("```yaml\n").nth(1).unwrap().split("```").next().unwrap();
+    let read = |text: &str| Decisions::read(text.as_bytes(), Path::new("decisions.yaml"));
+    assert_eq!(read(example).unwrap().unused().len(), 8);
+    // Every answer in the table is taken.
+    for row in text.lines().filter(|line| line.starts_with("| `")) {
+        let mut cells = row.trim_matches('|').split('|').map(str::trim);
+        let (Some(key), Some(answers)) = (cells.next(), cells.next()) else { continue };
+        for answer in answers.split('`').skip(1).step_by(2) {
+            let file = match key.trim_matches('`') {
+                "changesets`, by group" => format!("changesets: {{auth: {answer}}}"),
+                key => format!("{key}: {}", answer.replace("[...]", "[src/]")),
+            };
+            assert!(read(&file).is_ok(), "{file}: {:?}", read(&file).unwrap_err());
+        }
     }
 }
 

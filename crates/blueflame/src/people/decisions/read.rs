@@ -13,10 +13,13 @@ use blueflame_core::ids::GroupName;
 use blueflame_core::lock_path::LockPath;
 use blueflame_core::money::{Budget, Usd};
 use blueflame_core::yaml::{
-    self, Document, Entry, Kind, Limits, Node, Problem, Problems, Severity, one_of,
+    self, Document, Entry, Kind, Limits, Node, Problem, Problems, Severity,
 };
 use serde::de::IgnoredAny;
 
+use super::choices::{
+    BUDGET, CHANGESET, Choices, PLAN, SESSION, VALIDATION_FAILED, VALIDATOR_FAILED,
+};
 use super::{ANY_GROUP, Decisions, Fallback, PlanDecision, Queue, Written};
 
 const GATES: [&str; 6] =
@@ -43,7 +46,7 @@ pub(in crate::people) fn task_edit(bytes: &[u8]) -> Result<ValidationAnswer, Vec
     let mut problems = refused.into_sorted();
     problems.extend(found.into_sorted());
     problems.retain(|problem| problem.severity == Severity::Error);
-    edit.filter(|_| problems.is_empty()).ok_or(problems)
+    if problems.is_empty() { Ok(edit) } else { Err(problems) }
 }
 
 /// The path of a key; at the top of a file there is nothing above it.
@@ -59,48 +62,6 @@ struct Reader<'r> {
 enum Said<'n> {
     Word(&'n str),
     Form(&'n str, &'n Node),
-}
-
-/// What may be written as the answer to one question.
-struct Choices {
-    words: &'static [&'static str],
-    /// Keys, each with an example of what stands behind it.
-    forms: &'static [(&'static str, &'static str)],
-}
-
-const PLAN: Choices = Choices {
-    words: &["approve", "quit"],
-    forms: &[("replan", "\"what to do differently\""), ("edit", "tasks.yaml")],
-};
-const CHANGESET: Choices =
-    Choices { words: &["approve", "skip"], forms: &[("reject", "\"what is wrong with it\"")] };
-const SESSION: Choices = Choices {
-    words: &["continue", "replan", "stop"],
-    forms: &[("replan", "\"what to do differently\"")],
-};
-const VALIDATION_FAILED: Choices = Choices {
-    words: &["requeue", "drop"],
-    forms: &[
-        ("requeue", "\"what to do differently\""),
-        ("edit", "{description: \"...\", file_locks: [...]}"),
-    ],
-};
-const VALIDATOR_FAILED: Choices = Choices { words: &["manual-pass", "skip", "retry"], forms: &[] };
-const BUDGET: Choices =
-    Choices { words: &["stop"], forms: &[("raise_usd", "5.0"), ("raise_tokens", "100000")] };
-
-impl Choices {
-    /// Everything that could be written, for a hint.
-    fn shown(&self) -> String {
-        let forms = self.forms.iter().map(|(key, example)| format!("{{{key}: {example}}}"));
-        let all: Vec<String> = self.words.iter().map(ToString::to_string).chain(forms).collect();
-        one_of(all.iter().map(String::as_str))
-    }
-
-    fn example(&self, key: &str) -> Option<String> {
-        let (key, example) = self.forms.iter().find(|(known, _)| *known == key)?;
-        Some(format!("write `{{{key}: {example}}}`"))
-    }
 }
 
 impl Reader<'_> {
@@ -213,7 +174,7 @@ impl Reader<'_> {
             Said::Form("requeue", notes) => {
                 Some(ValidationAnswer::Requeue { notes: self.text(path, "requeue", notes)? })
             }
-            Said::Form(_, edit) => self.task_edit(&path_below(path, "edit"), edit),
+            Said::Form(_, edit) => Some(self.task_edit(&path_below(path, "edit"), edit)),
         }
     }
 
@@ -255,7 +216,7 @@ impl Reader<'_> {
         amount
     }
 
-    fn task_edit(&self, path: &str, node: &Node) -> Option<ValidationAnswer> {
+    fn task_edit(&self, path: &str, node: &Node) -> ValidationAnswer {
         let mut description = None;
         let mut file_locks = None;
         let known = ["description", "file_locks"];
@@ -274,7 +235,7 @@ impl Reader<'_> {
             let hint = "give a `description`, `file_locks`, or both";
             self.found.push(Problem::error(path, "changes nothing").at(node.span, "").hint(hint));
         }
-        Some(ValidationAnswer::Edit { description, file_locks })
+        ValidationAnswer::Edit { description, file_locks }
     }
 
     fn locks(&self, path: &str, node: &Node) -> Option<Vec<LockPath>> {
@@ -300,7 +261,9 @@ impl Reader<'_> {
                 })
                 .ok()
         };
-        items.iter().enumerate().map(lock).collect()
+        // All of them are looked at before one is missed.
+        let locks: Vec<Option<LockPath>> = items.iter().enumerate().map(lock).collect();
+        locks.into_iter().collect()
     }
 
     /// One answer, as a word or as a key with a value.
