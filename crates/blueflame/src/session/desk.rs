@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 use std::sync::mpsc::{self, Sender};
-use std::thread;
+use std::thread::{self, JoinHandle};
 
 use blueflame_core::event::Event;
 use blueflame_core::gate::Gate;
@@ -14,7 +14,7 @@ use super::post::{Occurrence, Post};
 use super::site::Site;
 use crate::attempt::messages::Command;
 use crate::executor::Question;
-use crate::people::{Cancel, ChangesetPage, Occasion, Respondent, Unanswered};
+use crate::people::{Cancel, ChangesetPage, Lent, Occasion, Respondent, Unanswered};
 
 /// What is put to the person.
 enum Request {
@@ -24,7 +24,11 @@ enum Request {
 
 #[derive(Debug)]
 pub struct Desk {
-    requests: Sender<(Request, Cancel)>,
+    /// `None` once it is closed.
+    requests: Option<Sender<(Request, Cancel)>>,
+    clerk: Option<JoinHandle<Vec<String>>>,
+    /// Whether an editor or pager of the person has the terminal.
+    lent: Option<Lent>,
     post: Post,
     /// The gate that is being asked; planners' questions are not taken back.
     asking: Option<Cancel>,
@@ -42,13 +46,14 @@ impl std::fmt::Debug for Request {
 impl Desk {
     pub fn open(mut respondent: Respondent, post: Post) -> Desk {
         let (requests, waiting) = mpsc::channel::<(Request, Cancel)>();
-        let answers = post.clone();
-        thread::spawn(move || {
+        let (answers, lent) = (post.clone(), respondent.lent());
+        let clerk = thread::spawn(move || {
             while let Ok((request, cancel)) = waiting.recv() {
                 serve(&mut respondent, request, &cancel, &answers);
             }
+            respondent.unused()
         });
-        Desk { requests, post, asking: None }
+        Desk { requests: Some(requests), clerk: Some(clerk), lent, post, asking: None }
     }
 
     pub fn ask(&mut self, gate: Gate, state: State, site: Arc<Site>, page: Option<ChangesetPage>) {
@@ -72,10 +77,25 @@ impl Desk {
         }
     }
 
+    /// Whether a Ctrl-C is meant for a program of the person.
+    pub fn is_lent(&self) -> bool {
+        self.lent.as_ref().is_some_and(Lent::is_lent)
+    }
+
+    /// Nobody is asked any more. Gives the prepared answers that were never
+    /// asked for.
+    pub fn close(&mut self) -> Vec<String> {
+        self.withdraw();
+        self.requests = None;
+        self.clerk.take().and_then(|clerk| clerk.join().ok()).unwrap_or_default()
+    }
+
     fn put(&mut self, request: Request) -> Option<Cancel> {
         match Cancel::new() {
             Ok(cancel) => {
-                let _ = self.requests.send((request, cancel.clone()));
+                if let Some(requests) = &self.requests {
+                    let _ = requests.send((request, cancel.clone()));
+                }
                 Some(cancel)
             }
             Err(error) => {

@@ -132,7 +132,12 @@ impl Session {
                 Some(occurrence) = self.inbox.recv() => self.happened(occurrence)?,
                 _ = memory.tick() => self.look_at_memory()?,
                 _ = paint.tick() => self.watch.tick(&self.state),
-                _ = interrupts.recv() => { stops += 1; self.stop(stops)?; }
+                _ = interrupts.recv() => {
+                    if !self.desk.is_lent() {
+                        stops += 1;
+                        self.stop(stops)?;
+                    }
+                }
                 _ = terminations.recv() => { stops += 1; self.stop(stops)?; }
                 _ = hang_ups.recv() => { stops += 1; self.stop(stops)?; }
             }
@@ -174,8 +179,14 @@ impl Session {
         self.journal
             .append(&[(at, event)])
             .map_err(|error| Unrecorded::Journal(error.to_string()))?;
+        // The person may be editing the view of the tasks.
+        let being_edited = |state: &State| state.gate == Some(Gate::Plan);
+        let untouchable = being_edited(&self.state) && being_edited(&next);
         self.state = next;
         self.watch.event(at, event, &self.state);
+        if untouchable {
+            return Ok(());
+        }
         if let Err(error) = self.views.write(&self.state) {
             self.watch.warn(&format!("the views could not be written: {error}"));
         }
@@ -342,6 +353,10 @@ impl Session {
     fn leave(&mut self) -> Result<(), Failure> {
         self.watch.finish();
         let _ = self.stop.send(true);
+        let unused = self.desk.close();
+        if self.state.ended().is_some() && !unused.is_empty() {
+            self.watch.warn(&format!("prepared answers nobody asked for: {}", unused.join(", ")));
+        }
         match self.lock.take() {
             Some(lock) => lock.release().map_err(Failure::from),
             None => Ok(()),
