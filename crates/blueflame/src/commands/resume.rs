@@ -18,6 +18,6 @@ pub fn run(arguments: &Resume, common: &Common) -> Result<ExitCode, Failure> {
         arguments.decisions_file.as_deref(),
         arguments.yes,
         loaded.config.planning.interactive,
-    )?;
-    run::go_on(loaded, &store, directory, asking, arguments.json)
+    );
+    run::go_on(loaded, &store, directory, &asking, arguments.json)
 }

@@ -45,8 +45,8 @@ pub fn run(arguments: &Run, common: &Common) -> Result<ExitCode, Failure> {
         arguments.decisions_file.as_deref(),
         arguments.yes,
         loaded.config.planning.interactive,
-    )?;
-    start(loaded, &store, goal, plan, asking, arguments.json)
+    );
+    start(loaded, &store, goal, plan, &asking, arguments.json)
 }
 
 /// Begins a session and runs it.
@@ -55,7 +55,7 @@ pub fn start(
     store: &WritableStore,
     goal: String,
     plan: Option<Plan>,
-    asking: Asking,
+    asking: &Asking,
     json: bool,
 ) -> Result<ExitCode, Failure> {
     check_prerequisites(&loaded)?;
@@ -70,7 +70,7 @@ pub fn start(
     journal.append(&[(now, &first)]).map_err(|error| Failure::new(Kind::Internal, error))?;
     let id = site.session.id().clone();
     eprintln!("session {id} begins; `blueflame status` shows it from another terminal");
-    let respondent = asking.respondent(&site)?;
+    let respondent = asking.respondent()?;
     let session = Session::new(site, lock, journal, state, respondent, Watch::new(json));
     finish(&id, runtime()?.block_on(session.run()))
 }
@@ -80,7 +80,7 @@ pub fn go_on(
     loaded: Loaded,
     store: &WritableStore,
     directory: SessionDir,
-    asking: Asking,
+    asking: &Asking,
     json: bool,
 ) -> Result<ExitCode, Failure> {
     check_prerequisites(&loaded)?;
@@ -95,7 +95,7 @@ pub fn go_on(
         return Ok(ExitCode::SUCCESS);
     }
     eprintln!("session {id} goes on");
-    let respondent = asking.respondent(&site)?;
+    let respondent = asking.respondent()?;
     let mut session = Session::new(site, lock, journal, state, respondent, Watch::new(json));
     let left = runtime()?.block_on(async {
         session.take_over(repaired).await?;
@@ -140,26 +140,26 @@ pub struct Asking {
 }
 
 impl Asking {
-    pub fn new(decisions: Option<&Path>, yes: bool, interactive: bool) -> Result<Self, Failure> {
+    pub fn new(decisions: Option<&Path>, yes: bool, interactive: bool) -> Self {
         let unattended = decisions.is_some() || yes || !std::io::stdin().is_terminal();
-        Ok(Asking {
+        Asking {
             decisions: decisions.map(Path::to_owned),
             yes,
             interactive: interactive && !unattended,
-        })
+        }
     }
 
     fn manner(&self) -> Manner {
         Manner { interactive: self.interactive }
     }
 
-    fn respondent(&self, site: &Site) -> Result<Respondent, Failure> {
-        let decisions = self.decisions.as_deref().map(|path| read_decisions(path, site));
+    fn respondent(&self) -> Result<Respondent, Failure> {
+        let decisions = self.decisions.as_deref().map(|path| read_decisions(path));
         Ok(Respondent::new(decisions.transpose()?, self.yes, Terminal::of_process()))
     }
 }
 
-fn read_decisions(path: &Path, _site: &Site) -> Result<Decisions, Failure> {
+fn read_decisions(path: &Path) -> Result<Decisions, Failure> {
     let bytes = read_file(path, "decisions file")?;
     Decisions::read(&bytes, path).map_err(|problems| {
         diagnostics::show(&problems, &path.display().to_string(), &bytes);

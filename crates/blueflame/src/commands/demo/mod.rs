@@ -31,15 +31,14 @@ const GOAL: &str = "Let the greeting greet by name, say goodbye too, and documen
 pub fn run(arguments: &Demo) -> Result<ExitCode, Failure> {
     // Kept alive until the session is over; removed unless it is to be kept.
     let temporary;
-    let place = match &arguments.keep {
-        Some(directory) => directory.clone(),
-        None => {
-            temporary = tempfile::Builder::new()
-                .prefix("blueflame-demo-")
-                .tempdir()
-                .map_err(|error| Failure::new(Kind::Missing, error))?;
-            temporary.path().to_owned()
-        }
+    let place = if let Some(directory) = &arguments.keep {
+        directory.clone()
+    } else {
+        temporary = tempfile::Builder::new()
+            .prefix("blueflame-demo-")
+            .tempdir()
+            .map_err(|error| Failure::new(Kind::Missing, error))?;
+        temporary.path().to_owned()
     };
     let project = place.join("project");
     let fresh = !project.exists();
@@ -56,14 +55,14 @@ pub fn run(arguments: &Demo) -> Result<ExitCode, Failure> {
         run::use_executor(&mut loaded.config, executor)?;
     }
     let store = Store::find(&project)?.for_writing(Remote::Refuse)?;
-    let asking = Asking::new(None, arguments.yes, false)?;
+    let asking = Asking::new(None, arguments.yes, false);
     let unfinished = crate::session::unfinished(store.store())?;
     let code = match unfinished {
         Some(id) if !fresh => {
             let directory = store.store().session(&id);
-            run::go_on(loaded, &store, directory, asking, false)?
+            run::go_on(loaded, &store, directory, &asking, false)?
         }
-        _ => run::start(loaded, &store, GOAL.to_owned(), None, asking, false)?,
+        _ => run::start(loaded, &store, GOAL.to_owned(), None, &asking, false)?,
     };
     show_history(&project)?;
     if arguments.keep.is_some() {

@@ -1,0 +1,141 @@
+//! `blueflame demo`, as a person sees it: unattended, at a real terminal, and
+//! with a real agent program.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
+#![expect(clippy::print_stderr, reason = "a test that is skipped says so")]
+
+#[path = "../agents/install.rs"]
+mod install;
+mod screen;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use blueflame_testkit::TestEnv;
+
+use screen::Screen;
+
+const BLUEFLAME: &str = env!("CARGO_BIN_EXE_blueflame");
+
+fn demo(env: &TestEnv, arguments: &[&str]) -> Command {
+    let mut command = env.command(BLUEFLAME);
+    command.arg("demo").args(arguments).arg("--keep").arg(env.path("kept"));
+    command
+}
+
+fn project(env: &TestEnv) -> PathBuf {
+    env.path("kept/project")
+}
+
+fn git(env: &TestEnv, arguments: &[&str]) -> String {
+    let mut command = env.command("git");
+    let output = command.args(arguments).current_dir(project(env)).output().unwrap();
+    String::from_utf8(output.stdout).unwrap().trim().to_owned()
+}
+
+/// What the demo promises: everything landed, checked, and nothing is left.
+fn everything_landed(env: &TestEnv) {
+    assert_eq!(
+        git(env, &["log", "--reverse", "--format=%s", "main"]),
+        "chore: a small project\n\
+         feat(task-001): greet by name\n\
+         test(task-002): the greeting, with and without a name\n\
+         feat(task-003): say goodbye"
+    );
+    assert_eq!(git(env, &["status", "--porcelain"]), "", "the checkout is not clean");
+    let check = env.command("sh").arg("check.sh").current_dir(project(env)).status().unwrap();
+    assert!(check.success());
+    let left = std::fs::read_dir(project(env).join(".trees")).map_or(0, Iterator::count);
+    assert_eq!(left, 0, "workspaces were left behind");
+    let replay = env.command(BLUEFLAME).arg("replay").current_dir(project(env)).output().unwrap();
+    assert!(replay.status.success(), "{}", String::from_utf8_lossy(&replay.stderr));
+}
+
+#[test]
+fn it_lands_everything_by_itself() {
+    let env = TestEnv::new();
+    let output = demo(&env, &["--yes"]).output().unwrap();
+    let words = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{words}");
+    // One call that was denied, and one attempt that came to nothing.
+    assert!(words.contains("denied (paths.blocked): Write"), "{words}");
+    assert!(words.contains("stopped without changing anything"), "{words}");
+    everything_landed(&env);
+    // No key, no login and no network were needed, and none was asked for.
+    let trailers = git(&env, &["log", "-1", "--format=%(trailers:only,unfold)", "main"]);
+    for name in
+        ["Session", "Task: task-003", "Changeset: goodbye.c1", "Agent", "Cost", "Validation"]
+    {
+        assert!(trailers.contains(&format!("Blueflame-{name}")), "{trailers}");
+    }
+}
+
+#[test]
+fn with_the_real_claude_it_lands_the_same() {
+    let Some(claude) = install::claude() else { return };
+    let env = TestEnv::new();
+    let path = format!(
+        "{}:{}",
+        claude.parent().unwrap_or(Path::new("/")).display(),
+        std::env::var("PATH").unwrap()
+    );
+    let output = demo(&env, &["--yes", "--executor", "claude"]).env("PATH", path).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    everything_landed(&env);
+}
+
+#[test]
+fn at_a_terminal_the_person_is_asked_and_obeyed() {
+    let env = TestEnv::new();
+    let mut screen = Screen::of(demo(&env, &[]));
+    screen.wait_for("[q]uit >");
+    screen.type_line("no idea");
+    screen.wait_for("is not one of the choices");
+    screen.type_line("a");
+    screen.wait_for("Changeset 1 of 2: greeting");
+    screen.type_line("r it does not say please");
+    screen.wait_for("Changeset 2 of 2: goodbye");
+    screen.type_line("a");
+    screen.wait_for("Cycle 1 of 5 is over");
+    screen.type_line("c");
+    screen.wait_for("Changeset 1 of 1: greeting");
+    screen.type_line("a");
+    let (status, shown) = screen.to_the_end();
+    assert!(status.success(), "{shown}");
+    assert_eq!(
+        git(&env, &["log", "--reverse", "--format=%s", "main"]),
+        "chore: a small project\n\
+         feat(task-003): say goodbye\n\
+         feat(task-001): greet by name\n\
+         test(task-002): the greeting, with and without a name"
+    );
+    // The reason reached the next worker.
+    let record = std::fs::read_dir(project(&env).join(".git/blueflame/sessions")).unwrap();
+    let session = record.flatten().next().unwrap().path();
+    let spec = std::fs::read_to_string(session.join("attempts/task-001.a2/spec.json")).unwrap();
+    assert!(spec.contains("it does not say please"), "the rejection was not passed on");
+}
+
+#[test]
+fn a_stopped_demo_is_gone_on_with() {
+    let env = TestEnv::new();
+    let mut screen = Screen::of(demo(&env, &[]));
+    screen.wait_for("[q]uit >");
+    screen.type_line("a");
+    screen.wait_for("cycle 1 began");
+    screen.interrupt();
+    let (status, shown) = screen.to_the_end();
+    assert_eq!(status.code(), Some(130), "{shown}");
+    assert!(shown.contains("blueflame resume"), "{shown}");
+    let output = demo(&env, &["--yes"]).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(git(&env, &["rev-list", "--count", "main"]), "4");
+}
+
+#[test]
+fn without_anyone_to_ask_it_says_which_question_is_open() {
+    let env = TestEnv::new();
+    let output = demo(&env, &[]).output().unwrap();
+    assert_eq!(output.status.code(), Some(4));
+    let words = String::from_utf8_lossy(&output.stderr);
+    assert!(words.contains("no answer to the question: `plan`"), "{words}");
+}
