@@ -11,7 +11,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::halfway::Halfway;
 use super::intent::Intent;
@@ -43,11 +43,12 @@ impl Landing {
                 worktree.display()
             )));
         }
-        if !self.lock_is_free(&git_dir.join("index.lock")) {
+        let lock = git_dir.join("index.lock");
+        if self.patiently(|| fs::symlink_metadata(&lock).ok()).is_some() {
             return Ok(Publication::waiting(format!(
-                "`{}` is locked: another git works in `{}`, or one died there; when none does, \
+                "`{}` is there: another git works in `{}`, or one died there; when none does, \
                  remove the file, then `blueflame publish`",
-                git_dir.join("index.lock").display(),
+                lock.display(),
                 worktree.display()
             )));
         }
@@ -99,18 +100,6 @@ impl Landing {
             return Ok(Publication::waiting(reason));
         }
         self.why_not(order, &message)
-    }
-
-    /// Waits a little for someone else's work on the index.
-    fn lock_is_free(&self, lock: &Path) -> bool {
-        let end = Instant::now() + self.patience;
-        while fs::symlink_metadata(lock).is_ok() {
-            if Instant::now() >= end {
-                return false;
-            }
-            std::thread::sleep(Duration::from_millis(50));
-        }
-        true
     }
 }
 

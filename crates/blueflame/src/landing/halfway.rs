@@ -15,7 +15,6 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
 
 use blueflame_core::ids::Oid;
 
@@ -48,7 +47,7 @@ impl Landing {
     /// Puts a checkout back to where a publication found it, if one was cut
     /// short there.
     pub(super) fn finish_halfway(&self) -> Result<Halfway, LandingError> {
-        let Some((intent, at_work)) = self.wait_for_declared()? else { return Ok(Halfway::Clear) };
+        let Some((intent, at_work)) = self.declared_at_rest()? else { return Ok(Halfway::Clear) };
         let Intent { branch, old, new, worktree } = &intent;
         let place = worktree.display();
         if at_work {
@@ -60,7 +59,8 @@ impl Landing {
             self.take_back()?;
             return Ok(Halfway::Clear);
         }
-        if let Some(pid) = another_git(std::slice::from_ref(worktree)) {
+        let here = std::slice::from_ref(worktree);
+        if let Some(pid) = self.patiently(|| another_git(here)) {
             return Ok(Halfway::Stuck(format!(
                 "git is at work in `{place}` (process {pid}); `blueflame publish` when it is done"
             )));
@@ -98,18 +98,6 @@ impl Landing {
         }
         self.take_back()?;
         Ok(Halfway::Clear)
-    }
-
-    fn wait_for_declared(&self) -> Result<Option<(Intent, bool)>, LandingError> {
-        let end = Instant::now() + self.patience;
-        loop {
-            let declared = self.declared()?;
-            let at_work = declared.as_ref().is_some_and(|(_, at_work)| *at_work);
-            if !at_work || Instant::now() >= end {
-                return Ok(declared);
-            }
-            std::thread::sleep(Duration::from_millis(50));
-        }
     }
 
     /// Removes the locks that our git took and can no longer give back. It is

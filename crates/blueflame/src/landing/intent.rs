@@ -8,6 +8,7 @@
 use std::fs::{self, File};
 use std::io;
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 use blueflame_core::ids::Oid;
 use rustix::fs::{FlockOperation, flock};
@@ -56,8 +57,23 @@ impl Landing {
         };
         let intent =
             serde_json::from_reader(&file).map_err(|error| failed(io::Error::other(error)))?;
-        let at_work = flock(&file, FlockOperation::NonBlockingLockExclusive).is_err();
+        let at_work = flock(&file, FlockOperation::NonBlockingLockShared).is_err();
         Ok(Some((intent, at_work)))
+    }
+
+    /// The same, after its git had a while to end.
+    pub(super) fn declared_at_rest(&self) -> Result<Option<(Intent, bool)>, LandingError> {
+        let end = Instant::now() + self.patience;
+        loop {
+            let declared = self.declared()?;
+            let at_work = declared.as_ref().is_some_and(|(_, at_work)| *at_work);
+            // A process that some other thread starts holds all our files for
+            // a moment, so a short wait is normal.
+            if !at_work || Instant::now() >= end {
+                return Ok(declared);
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
     }
 
     pub(super) fn take_back(&self) -> Result<(), LandingError> {

@@ -31,7 +31,7 @@ mod view;
 mod tests;
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use blueflame_core::ids::{ChangesetId, Oid, SessionId};
 
@@ -50,7 +50,7 @@ pub use crate::git::trees::FileStat;
 use crate::git::trees::Signing;
 use crate::git::{Git, GitError};
 
-/// How long someone else's `index.lock` is waited for.
+/// How long someone else's git is waited for.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 #[derive(Debug, thiserror::Error)]
@@ -138,6 +138,18 @@ impl Landing {
             (Some(name), Some(email)) => Author { name, email },
             _ => Author { name: "Blue Flame".into(), email: "blueflame@localhost".into() },
         })
+    }
+
+    /// Gives something that is in the way a while to go away.
+    fn patiently<T>(&self, look: impl Fn() -> Option<T>) -> Option<T> {
+        let end = Instant::now() + self.patience;
+        loop {
+            let found = look()?;
+            if Instant::now() >= end {
+                return Some(found);
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
     }
 
     /// Whether the person wants commits signed.

@@ -77,7 +77,7 @@ impl Landing {
     pub(super) fn git_at_work(&self) -> Result<bool, LandingError> {
         let worktrees = self.git.worktrees()?.into_iter().map(|worktree| worktree.path);
         let places: Vec<PathBuf> = worktrees.chain([self.common_dir.clone()]).collect();
-        Ok(another_git(&places).is_some())
+        Ok(self.patiently(|| another_git(&places)).is_some())
     }
 }
 

@@ -234,7 +234,7 @@ fn a_lock_of_someone_else_is_respected() {
     let lock = scene.path().join(".git/index.lock");
     fs::write(&lock, "").unwrap();
     let reason = scene.waits(&order);
-    assert!(reason.starts_with("`$ROOT/project/.git/index.lock` is locked: "), "{reason}");
+    assert!(reason.starts_with("`$ROOT/project/.git/index.lock` is there: "), "{reason}");
     assert!(lock.exists());
     fs::remove_file(&lock).unwrap();
     assert_eq!(scene.publish(&order), Publication::Published);
