@@ -61,7 +61,7 @@ pub fn start(
     check_prerequisites(&loaded)?;
     let now = Timestamp::now();
     let (lock, directory) = begin(store, now)?;
-    let site = Arc::new(Site::new(loaded, directory, asking.manner())?);
+    let site = Arc::new(Site::new(loaded, directory, now, asking.manner())?);
     let first = session::first_event(&site, goal, plan);
     let state = State::begin(now, &first).map_err(|illegal| Failure::new(Kind::Usage, illegal))?;
     let header = Header::new(site.session.id().clone());
@@ -87,8 +87,8 @@ pub fn go_on(
     let now = Timestamp::now();
     let id = directory.id().clone();
     let lock = RepoLock::take(store, &Holder::this_process(id.clone(), now))?;
-    let site = Arc::new(Site::new(loaded, directory, asking.manner())?);
-    let (journal, state, repaired) = session::reopen(&site.session)?;
+    let (journal, state, repaired) = session::reopen(&directory)?;
+    let site = Arc::new(Site::new(loaded, directory, state.started_at, asking.manner())?);
     if let Some(end) = state.ended() {
         eprintln!("session {id} has ended: {}", crate::narrate::ending(end));
         lock.release()?;

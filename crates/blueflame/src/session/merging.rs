@@ -192,10 +192,7 @@ fn sources(site: &Site, tasks: &[Task]) -> Result<Vec<Source>, String> {
 }
 
 fn tip(site: &Site) -> Result<Tip, String> {
-    let branch = &site.config.project.base_branch;
-    site.landing
-        .integration_tip(site.session.id(), branch, &site.author, Timestamp::now())
-        .map_err(|error| error.to_string())
+    site.tip().map_err(|error| error.to_string())
 }
 
 fn parts_of(session: &Session, id: &ChangesetId) -> Option<(Changeset, Vec<Task>)> {

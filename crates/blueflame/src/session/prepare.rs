@@ -13,7 +13,6 @@ use blueflame_core::plan;
 use blueflame_core::policy::PolicyRules;
 use blueflame_core::state::merging::ChangesetPhase;
 use blueflame_core::state::task::Task;
-use jiff::Timestamp;
 
 use super::brief::Brief;
 use super::checking;
@@ -155,12 +154,7 @@ pub fn workspace_of(site: &Site, work: &Work, start: &Oid) -> Workspace {
 
 /// What the work starts from, and what is put on top of it.
 fn origin(site: &Site, job: &Job) -> Result<(Oid, Option<Restore>), String> {
-    let tip = || {
-        let (branch, now) = (&site.config.project.base_branch, Timestamp::now());
-        site.landing
-            .integration_tip(site.session.id(), branch, &site.author, now)
-            .map_err(|error| error.to_string())
-    };
+    let tip = || site.tip().map_err(|error| error.to_string());
     match &job.brief {
         Brief::Plan { .. } => Ok((tip()?.onto, None)),
         Brief::Validate { commit, .. } => Ok((commit.clone(), None)),

@@ -8,6 +8,7 @@ use blueflame_core::config::{self, Config};
 use blueflame_core::event::Work;
 use blueflame_core::ids::{AgentId, ExecutorName, TaskId};
 use blueflame_core::state::task::Task;
+use jiff::Timestamp;
 
 use crate::attempt::directory::Directory;
 use crate::attempt::spec::Author;
@@ -15,7 +16,7 @@ use crate::config_file::{self, Loaded};
 use crate::executor::{self, find};
 use crate::failure::{Failure, Kind};
 use crate::git::Git;
-use crate::landing::Landing;
+use crate::landing::{Landing, LandingError, Tip};
 use crate::prompts::Project;
 use crate::store::{SessionDir, Store};
 use crate::workspace::{WorkspaceName, Workspaces};
@@ -32,6 +33,9 @@ pub struct Site {
     /// The git directory that all checkouts share.
     pub common: PathBuf,
     pub session: SessionDir,
+    /// When the session began: the date of commits that join what landed with a
+    /// base that moved, which must come out the same each time.
+    pub began: Timestamp,
     pub workspaces: Workspaces,
     pub landing: Landing,
     /// Whose name is on the commits.
@@ -54,7 +58,12 @@ pub struct Manner {
 }
 
 impl Site {
-    pub fn new(loaded: Loaded, session: SessionDir, manner: Manner) -> Result<Site, Failure> {
+    pub fn new(
+        loaded: Loaded,
+        session: SessionDir,
+        began: Timestamp,
+        manner: Manner,
+    ) -> Result<Site, Failure> {
         let Loaded { config, path, repository, fingerprint, .. } = loaded;
         let missing = |error: &dyn std::fmt::Display| Failure::new(Kind::Missing, error);
         let common = Git::in_dir(&repository).common_dir().map_err(|error| missing(&error))?;
@@ -76,6 +85,7 @@ impl Site {
         });
         let programs = programs(&config);
         Ok(Site {
+            began,
             fingerprint,
             config_path: path,
             common,
@@ -136,6 +146,12 @@ impl Site {
             base_branch: &self.config.project.base_branch,
             session: self.session.id(),
         }
+    }
+
+    /// What the next work starts from and is folded onto.
+    pub fn tip(&self) -> Result<Tip, LandingError> {
+        let branch = &self.config.project.base_branch;
+        self.landing.integration_tip(self.session.id(), branch, &self.author, self.began)
     }
 
     /// What the configuration file says by now.
