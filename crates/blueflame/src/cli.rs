@@ -30,6 +30,14 @@ pub struct Common {
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Write a first configuration for this repository
+    ///
+    /// Looks for the base branch, the kind of project with its test and lint
+    /// commands, the directories that agents may change, build output, and the agent
+    /// programs that are installed; shows what it found, asks, and writes a
+    /// `blueflame.yaml` with a comment for each key. A file that is there already is
+    /// checked and left alone; nothing else is written.
+    Init(Init),
     /// Show where a session stands
     ///
     /// Its stage, its tasks and the agents at work, what it has spent, whether it
@@ -110,6 +118,14 @@ pub struct Agent {
     /// How long an answer may stop coming, for tests
     #[arg(long, value_name = "MS", hide = true)]
     pub stall_ms: Option<u64>,
+}
+
+/// How the first configuration is written.
+#[derive(Debug, Args)]
+pub struct Init {
+    /// Write without asking
+    #[arg(long, short)]
+    pub yes: bool,
 }
 
 /// Which session, and how to show it.

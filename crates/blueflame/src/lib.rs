@@ -28,5 +28,7 @@ pub mod projections;
 pub mod prompts;
 pub mod repo_lock;
 pub mod report;
+mod starter;
 pub mod stdout;
 pub mod store;
+mod survey;

@@ -3,6 +3,7 @@
 mod agent;
 mod config;
 mod cost;
+mod init;
 mod log;
 mod policy;
 mod replay;
@@ -20,6 +21,7 @@ use crate::failure::{Failure, Kind};
 pub fn run(cli: Cli) -> ExitCode {
     let done = match cli.command {
         Command::Config { command } => config::run(&command, &cli.common).map(succeeded),
+        Command::Init(arguments) => init::run(&arguments, &cli.common).map(succeeded),
         Command::Status(arguments) => status::run(&arguments, &cli.common).map(succeeded),
         Command::Cost(arguments) => cost::run(&arguments, &cli.common).map(succeeded),
         Command::Log(arguments) => log::run(&arguments, &cli.common).map(succeeded),
