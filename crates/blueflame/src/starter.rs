@@ -27,7 +27,7 @@ pub fn text(survey: &Survey, chosen: &Chosen, repository: Option<&Path>) -> Stri
         "# How Blue Flame works on this repository. `blueflame init` wrote it; it is yours.",
     );
     file.line(0, "# What is not here has its default: `blueflame config show` prints all of it,");
-    file.line(0, "# `blueflame config check` checks it, docs/configuration.md explains every key.");
+    file.line(0, "# `blueflame config check` checks it, and docs/configuration.md of Blue Flame explains it.");
     file.line(0, "schema_version: 2");
 
     file.section("project");

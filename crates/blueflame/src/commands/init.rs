@@ -95,7 +95,7 @@ fn show(survey: &Survey) -> Chosen {
     eprintln!("project   {kind}");
     eprintln!("tests     {}", listed(&survey.tests, "none found; nothing will check what lands"));
     eprintln!("lints     {}", listed(&survey.lints, "none found"));
-    eprintln!("may       change {}", listed(&survey.allowed, "nothing"));
+    eprintln!("writable  {}", listed(&survey.allowed, "nothing"));
     if !survey.scratch.is_empty() {
         eprintln!("output    {}", listed(&survey.scratch, ""));
     }
