@@ -146,23 +146,24 @@ pub fn lines(state: &State, agents: &[AgentLine<'_>], now: Timestamp, size: Size
 }
 
 fn head(state: &State) -> String {
-    let mut head = report::stage(state);
+    let mut parts = Vec::new();
     let total = state.board.tasks().len() - state.board.count(Step::Replaced);
     if total > 0 {
         let done = state.board.tasks().iter().filter(|task| is_done(state, task.step())).count();
-        head.push_str(&format!(": {done} of {} done", narrate::tasks(total)));
+        parts.push(format!("{done} of {} done", narrate::tasks(total)));
     }
     let lost = state.board.count(Step::Failed) + state.board.count(Step::Blocked);
     if lost > 0 {
-        head.push_str(&format!(", {lost} failed or blocked"));
+        parts.push(format!("{lost} failed or blocked"));
     }
     if let Some(until) = state.paused_until {
-        head.push_str(&format!(", paused until {}", until.strftime("%H:%M:%SZ")));
+        parts.push(format!("paused until {}", until.strftime("%H:%M:%SZ")));
     }
     if state.cycle > 0 {
-        head.push_str(&format!(", cycle {} of {}", state.cycle, state.rules.max_wave_cycles));
+        parts.push(format!("cycle {} of {}", state.cycle, state.rules.max_wave_cycles));
     }
-    head
+    let now = report::stage(state);
+    if parts.is_empty() { now } else { format!("{now}: {}", parts.join(", ")) }
 }
 
 /// Whether a task has come to where this wave wants to bring it.
@@ -341,7 +342,7 @@ mod tests {
                     assert!(columns::width(line) <= width, "{line}");
                     assert!(!line.contains(char::is_control), "{line:?}");
                 }
-                all += &format!("-- {count} agents\n{}\n", lines.join("\n"));
+                all.extend([format!("-- {count} agents\n"), lines.join("\n"), "\n".to_owned()]);
             }
             insta::assert_snapshot!(format!("width_{width}"), all);
         }

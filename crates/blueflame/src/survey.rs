@@ -103,6 +103,7 @@ impl Survey {
 
     fn add(&mut self, language: &Language, tracked: &[String], home: Option<&Path>) {
         self.languages.push(language.name);
+        self.notes.extend(language.note.clone());
         // A test target of a Makefile mostly runs what is known already.
         let spare = language.is_wrapper && !self.tests.is_empty();
         if !spare {
@@ -127,18 +128,13 @@ impl Survey {
         let mut directories = BTreeSet::new();
         let mut files = BTreeSet::new();
         for file in tracked {
-            match file.split_once('/') {
-                Some((directory, _)) => {
-                    directories.insert(directory);
-                }
-                None => {
-                    let ending = file.rsplit_once('.').map(|(_, ending)| ending);
-                    files.extend(
-                        ending.filter(|ending| CODE.contains(ending)).map(|it| format!("*.{it}")),
-                    );
-                    files.extend(DOCUMENTS.contains(&file.as_str()).then(|| file.clone()));
-                }
+            if let Some((directory, _)) = file.split_once('/') {
+                directories.insert(directory);
+                continue;
             }
+            let ending = file.rsplit_once('.').map(|(_, ending)| ending);
+            files.extend(ending.filter(|it| CODE.contains(it)).map(|it| format!("*.{it}")));
+            files.extend(DOCUMENTS.contains(&file.as_str()).then(|| file.clone()));
         }
         for directory in directories {
             let hidden = directory.starts_with('.');

@@ -17,6 +17,8 @@ pub struct Language {
     /// Directories below the home, if they are there.
     pub read: Vec<&'static str>,
     pub sources: Option<Sources>,
+    /// What a person has to see to.
+    pub note: Option<String>,
     /// Whether it only calls the tools of another one.
     pub is_wrapper: bool,
 }
@@ -121,8 +123,14 @@ fn node(project: &Project<'_>) -> Option<Language> {
     } else {
         ("npm test", "npm run", "npm run lint")
     };
+    let needs = |key: &str| manifest[key].as_object().is_some_and(|list| !list.is_empty());
+    let missing = (needs("dependencies") || needs("devDependencies"))
+        && !project.root.join("node_modules").is_dir();
+    let note = "the dependencies of package.json are not installed; agents have no network: \
+                install them, and add `node_modules` to `worktree.share`";
     Some(Language {
         name: NODE,
+        note: missing.then(|| note.to_owned()),
         tests: test.map(|_| test_command.to_owned()).into_iter().collect(),
         lints: script("lint").map(|_| lint_command.to_owned()).into_iter().collect(),
         commands: vec![test_command, run],

@@ -62,7 +62,10 @@ const RUST: Files = &[
 ];
 
 const NODE: Files = &[
-    ("package.json", r#"{"scripts": {"test": "vitest run", "lint": "eslint ."}}"#),
+    (
+        "package.json",
+        r#"{"scripts": {"test": "vitest run", "lint": "eslint ."}, "devDependencies": {"x": "1"}}"#,
+    ),
     ("package-lock.json", "{}"),
     ("src/index.ts", "\n"),
     ("src/index.test.ts", "\n"),
@@ -73,7 +76,7 @@ const NODE: Files = &[
 const NODE_WITHOUT_TESTS: Files = &[
     (
         "package.json",
-        r#"{"scripts": {"test": "echo \"Error: no test specified\" && exit 1", "lint": "x"}}"#,
+        r#"{"scripts": {"test": "echo \"Error: no test specified\" && exit 1", "lint": "x"}, "dependencies": {"x": "1"}}"#,
     ),
     ("pnpm-lock.yaml", ""),
     ("index.js", "\n"),

@@ -19,7 +19,7 @@ const SESSION: &str = "ses-20260202-024000";
 
 /// A repository with a session of the samples, as it was after so many records,
 /// and where its journal is.
-pub fn repository<'e>(env: &'e TestEnv, seed: u64, records: usize) -> (Repository<'e>, PathBuf) {
+pub fn repository(env: &TestEnv, seed: u64, records: usize) -> (Repository<'_>, PathBuf) {
     let repository = env.repository("project");
     repository.write("README.md", "# Project\n").commit("start");
     let session = repository.path().join(".git/blueflame/sessions").join(SESSION);
