@@ -45,6 +45,14 @@ pub enum Command {
     Run(Run),
     /// Go on with a session that was stopped or interrupted
     Resume(Resume),
+    /// Write a first configuration for this repository
+    ///
+    /// Looks for the base branch, the kind of project with its test and lint
+    /// commands, the directories that agents may change, build output, and the agent
+    /// programs that are installed; shows what it found, asks, and writes a
+    /// `blueflame.yaml` with a comment for each key. A file that is there already is
+    /// checked and left alone; nothing else is written.
+    Init(Init),
     /// Show where a session stands
     ///
     /// Its stage, its tasks and the agents at work, what it has spent, whether it
@@ -134,6 +142,14 @@ pub struct Agent {
     /// How long an answer may stop coming, for tests
     #[arg(long, value_name = "MS", hide = true)]
     pub stall_ms: Option<u64>,
+}
+
+/// How the first configuration is written.
+#[derive(Debug, Args)]
+pub struct Init {
+    /// Write without asking
+    #[arg(long, short)]
+    pub yes: bool,
 }
 
 /// Which session, and how to show it.

@@ -106,7 +106,7 @@ fn read(path: &Path, name: &str, by_default: bool) -> Result<Vec<u8>, Failure> {
             io::ErrorKind::NotFound => {
                 let failure = refused(format!("there is no configuration at `{name}`"));
                 if by_default {
-                    failure.hint(format!("write a {DEFAULT_NAME} there, or name one with --config"))
+                    failure.hint("`blueflame init` writes one, or name one with --config")
                 } else {
                     failure.hint("check the path behind --config")
                 }

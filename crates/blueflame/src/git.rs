@@ -90,6 +90,37 @@ impl Git {
         Ok(answer.lines().map(str::to_owned).collect())
     }
 
+    /// The branch that is checked out; `None` if none is.
+    pub fn current_branch(&self) -> Result<Option<String>, GitError> {
+        let output = self.run(&["symbolic-ref", "--quiet", "--short", "HEAD"])?;
+        let name = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+        Ok(Some(name).filter(|name| output.status.success() && !name.is_empty()))
+    }
+
+    /// Whether there is a commit to start from.
+    pub fn has_commit(&self) -> Result<bool, GitError> {
+        let output = self.run(&["rev-parse", "--verify", "--quiet", "HEAD^{commit}"])?;
+        Ok(output.status.success())
+    }
+
+    /// Whether the repository has no work tree at all.
+    pub fn is_bare(&self) -> Result<bool, GitError> {
+        Ok(self.answer(&["rev-parse", "--is-bare-repository"])?.trim() == "true")
+    }
+
+    /// The files that git keeps, from the root of the work tree. Names that are
+    /// no text are left out.
+    pub fn tracked_files(&self) -> Result<Vec<String>, GitError> {
+        let answer = self.bytes(&["ls-files", "-z", "--full-name"])?;
+        let names = answer.split(|byte| *byte == 0).filter(|name| !name.is_empty());
+        Ok(names.filter_map(|name| std::str::from_utf8(name).ok().map(str::to_owned)).collect())
+    }
+
+    /// Whether git would ignore a path.
+    pub fn is_ignored(&self, path: &str) -> Result<bool, GitError> {
+        Ok(self.run(&["check-ignore", "--quiet", "--", path])?.status.success())
+    }
+
     /// An answer that is one path, which need not be text.
     fn path(&self, arguments: &[&str]) -> Result<PathBuf, GitError> {
         let mut answer = self.bytes(arguments)?;

@@ -34,6 +34,8 @@ pub mod prompts;
 pub mod repo_lock;
 pub mod report;
 pub mod session;
+mod starter;
 pub mod stdout;
 pub mod store;
+mod survey;
 pub mod workspace;

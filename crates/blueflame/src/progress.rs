@@ -146,25 +146,24 @@ pub fn lines(state: &State, agents: &[AgentLine<'_>], now: Timestamp, size: Size
 }
 
 fn head(state: &State) -> String {
-    let stage = report::stage(state);
-    let cycle = match state.cycle {
-        0 => String::new(),
-        cycle => format!(", cycle {cycle} of {}", state.rules.max_wave_cycles),
-    };
-    let mut head = format!("{stage}{cycle}");
+    let mut parts = Vec::new();
     let total = state.board.tasks().len() - state.board.count(Step::Replaced);
     if total > 0 {
         let done = state.board.tasks().iter().filter(|task| is_done(state, task.step())).count();
-        head.push_str(&format!(": {done} of {} done", narrate::tasks(total)));
+        parts.push(format!("{done} of {} done", narrate::tasks(total)));
     }
     let lost = state.board.count(Step::Failed) + state.board.count(Step::Blocked);
     if lost > 0 {
-        head.push_str(&format!(", {lost} failed or blocked"));
+        parts.push(format!("{lost} failed or blocked"));
     }
     if let Some(until) = state.paused_until {
-        head.push_str(&format!("; paused until {}", until.strftime("%H:%M:%SZ")));
+        parts.push(format!("paused until {}", until.strftime("%H:%M:%SZ")));
     }
-    head
+    if state.cycle > 0 {
+        parts.push(format!("cycle {} of {}", state.cycle, state.rules.max_wave_cycles));
+    }
+    let now = report::stage(state);
+    if parts.is_empty() { now } else { format!("{now}: {}", parts.join(", ")) }
 }
 
 /// Whether a task has come to where this wave wants to bring it.
@@ -198,7 +197,7 @@ fn is_done(state: &State, step: Step) -> bool {
 
 fn agent_lines(agents: &[AgentLine<'_>], width: usize) -> Vec<String> {
     // Names may be long; what an agent does last needs room as well.
-    let longest = (width / 3).max(8);
+    let longest = (width / 4).clamp(12, 24);
     let mut table = Table::with([
         ("", Side::Left),
         ("", Side::Left),
@@ -263,4 +262,149 @@ fn sums(state: &State, agents: &[AgentLine<'_>], now: Timestamp) -> String {
         }
     };
     format!("{spent}, {}", amounts::time(amounts::between(state.started_at, now)))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use blueflame_core::ids::TaskId;
+    use blueflame_core::money::{Usage, Usd};
+
+    use super::*;
+    use crate::history;
+
+    /// A session in its development wave, with three agents at work.
+    fn session() -> State {
+        let samples = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/journals/v1");
+        let journal = Path::new(samples).join("seed-5926.jsonl");
+        history::fold(&journal, Some(60), |_| {}).unwrap().state
+    }
+
+    fn crowd(count: u32) -> Vec<(AgentId, Work, Duration, Spend, String)> {
+        let actions = [
+            "Edit src/auth/token.rs",
+            "Bash cargo test --workspace -- --nocapture auth::token::refresh",
+            "\u{1b}[2Jforged\nline",
+            "Read 日本語の説明.md",
+            "",
+        ];
+        let mut last = actions.into_iter().cycle();
+        (0..count)
+            .map(|place| {
+                let task = match place {
+                    3 => TaskId::new("a-task-with-a-name-that-somebody-made-rather-long").unwrap(),
+                    place => TaskId::new(format!("task-{place:03}")).unwrap(),
+                };
+                let work = match place % 4 {
+                    2 => Work::Validate { task, attempt: 1 },
+                    _ => Work::Develop { task, attempt: 1 + place % 3 },
+                };
+                let usage = Usage { input: u64::from(place) * 12_345, ..Usage::default() };
+                let cost = Usd::from_micros(u64::from(place) * 123_456);
+                (
+                    AgentId::new(format!("{}-{place:08x}", work.role())).unwrap(),
+                    work,
+                    Duration::from_secs(u64::from(place) * 47),
+                    Spend { usage, cost },
+                    last.next().unwrap().to_owned(),
+                )
+            })
+            .collect()
+    }
+
+    fn shown(state: &State, count: u32, size: Size) -> Vec<String> {
+        let crowd = crowd(count);
+        let agents: Vec<AgentLine<'_>> = crowd
+            .iter()
+            .map(|(agent, work, elapsed, spend, last)| AgentLine {
+                agent,
+                work,
+                elapsed: *elapsed,
+                spend: *spend,
+                last,
+            })
+            .collect();
+        let now = state.started_at + Duration::from_secs(3_723);
+        lines(state, &agents, now, size)
+    }
+
+    #[test]
+    fn every_width_and_every_number_of_agents_fits() {
+        let state = session();
+        for width in [40, 80, 120] {
+            let size = Size { width, height: 24 };
+            let mut all = String::new();
+            for count in [0, 1, 8, 30] {
+                let lines = shown(&state, count, size);
+                assert!(lines.len() < size.height, "{} lines", lines.len());
+                for line in &lines {
+                    assert!(columns::width(line) <= width, "{line}");
+                    assert!(!line.contains(char::is_control), "{line:?}");
+                }
+                all.extend([format!("-- {count} agents\n"), lines.join("\n"), "\n".to_owned()]);
+            }
+            insta::assert_snapshot!(format!("width_{width}"), all);
+        }
+    }
+
+    /// However small the screen, there is something to see, and nobody who is
+    /// not shown goes uncounted.
+    #[test]
+    fn no_size_is_too_small_and_everyone_is_counted() {
+        let state = session();
+        for width in (0..60).step_by(3) {
+            for height in (0..40).step_by(3) {
+                for count in [0, 1, 2, 30] {
+                    let lines = shown(&state, count, Size { width, height });
+                    assert!(lines.len() >= 2 && lines.iter().all(|it| columns::width(it) <= width));
+                    let rest = lines.iter().find_map(|line| {
+                        line.trim().strip_prefix("and ")?.split(' ').next()?.parse().ok()
+                    });
+                    if width >= 30 {
+                        let shown = lines.len() - 2 - usize::from(rest.is_some());
+                        assert_eq!(shown + rest.unwrap_or(0), count as usize, "{lines:#?}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn without_a_terminal_events_are_lines_and_figures_are_not() {
+        let state = session();
+        let mut out = Vec::new();
+        let mut progress = Progress::new(&mut out, false, Size::USUAL);
+        let at = state.started_at;
+        progress.event(at, &Event::ValidationStarted).unwrap();
+        progress.event(at, &Event::MemorySampled { free_mb: 5 }).unwrap();
+        progress.show(&state, &[], at).unwrap();
+        progress.pause().unwrap();
+        progress.event(at, &Event::StopRequested).unwrap();
+        progress.go_on().unwrap();
+        progress.clear().unwrap();
+        assert_eq!(
+            String::from_utf8(out).unwrap(),
+            "02:40:00Z  validation began\n02:40:00Z  the person asked to stop\n"
+        );
+    }
+
+    #[test]
+    fn what_agents_report_is_newer_than_what_was_recorded() {
+        let state = session();
+        let (id, agent) = state.crew.live().iter().next().unwrap();
+        let more = agent.spend.plus(Spend { cost: Usd::from_micros(5_000_000), ..agent.spend });
+        let line = |spend| AgentLine {
+            agent: id,
+            work: &agent.work,
+            elapsed: Duration::ZERO,
+            spend,
+            last: "",
+        };
+        let recorded = state.crew.spent().cost.to_string();
+        let sum = |agents: &[AgentLine<'_>]| sums(&state, agents, state.started_at);
+        assert!(sum(&[]).starts_with(&recorded));
+        assert!(sum(&[line(Spend::default())]).starts_with(&recorded));
+        assert!(sum(&[line(more)]).starts_with("$5.01"), "{}", sum(&[line(more)]));
+    }
 }

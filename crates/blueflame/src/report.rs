@@ -9,7 +9,7 @@ mod rows;
 use std::fmt::Write as _;
 
 use blueflame_core::gate::Gate;
-use blueflame_core::ids::SessionId;
+use blueflame_core::ids::{SessionId, TaskId};
 use blueflame_core::projection::{self, StageView};
 use blueflame_core::state::State;
 use blueflame_core::state::merging::Publishing;
@@ -265,7 +265,7 @@ fn changesets(state: &State) -> Vec<String> {
     let mut table =
         Table::new([("changeset", Side::Left), ("tasks", Side::Left), ("stands", Side::Left)]);
     for ChangesetRow { id, tasks, stands, .. } in &rows {
-        let tasks: Vec<&str> = tasks.iter().map(|task| task.as_str()).collect();
+        let tasks: Vec<&str> = tasks.iter().map(TaskId::as_str).collect();
         table.row([id.to_string(), tasks.join(" "), plain(first_line(stands)).into_owned()]);
     }
     if rows.is_empty() { Vec::new() } else { table.lines() }

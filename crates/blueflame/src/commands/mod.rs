@@ -5,6 +5,7 @@ mod config;
 mod cost;
 mod demo;
 mod dry_run;
+mod init;
 mod log;
 mod policy;
 mod replay;
@@ -29,6 +30,7 @@ pub fn run(cli: Cli) -> ExitCode {
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Run(arguments) => run::run(&arguments, &cli.common),
         Command::Resume(arguments) => resume::run(&arguments, &cli.common),
+        Command::Init(arguments) => init::run(&arguments, &cli.common).map(succeeded),
         Command::Status(arguments) => status::run(&arguments, &cli.common).map(succeeded),
         Command::Cost(arguments) => cost::run(&arguments, &cli.common).map(succeeded),
         Command::Log(arguments) => log::run(&arguments, &cli.common).map(succeeded),

@@ -134,7 +134,7 @@ impl<W: Write> Painter<W> {
             self.painted.iter().map(|wide| wide.div_ceil(size.width.max(1)).max(1)).sum();
         if rows > 0 {
             // To the beginning of the block, and away with all from there on.
-            frame.push_str(&format!("\x1b[{rows}A\r\x1b[J"));
+            frame.extend(["\x1b[", &rows.to_string(), "A\r\x1b[J"]);
         }
         frame.push_str(text);
         // The cursor has a line of its own below the block.

@@ -12,12 +12,14 @@ use blueflame_core::event::{End, Event};
 use blueflame_core::ids::SessionId;
 use blueflame_testkit::{Repository, TestEnv};
 
+use crate::terminal::Terminal;
+
 const PROGRAM: &str = env!("CARGO_BIN_EXE_blueflame");
 const SESSION: &str = "ses-20260202-024000";
 
 /// A repository with a session of the samples, as it was after so many records,
 /// and where its journal is.
-pub fn repository<'e>(env: &'e TestEnv, seed: u64, records: usize) -> (Repository<'e>, PathBuf) {
+pub fn repository(env: &TestEnv, seed: u64, records: usize) -> (Repository<'_>, PathBuf) {
     let repository = env.repository("project");
     repository.write("README.md", "# Project\n").commit("start");
     let session = repository.path().join(".git/blueflame/sessions").join(SESSION);
@@ -128,6 +130,27 @@ fn watching_shows_each_change_and_ends_with_the_session() {
         assert!(last.last().unwrap().contains(ended), "{rest:#?}");
         assert_eq!(rest.iter().any(String::is_empty), !json, "{rest:#?}");
     }
+}
+
+/// In a terminal the page stays where it is: the cursor goes up to where the
+/// last one began, nothing is wider or higher than the screen, and the last
+/// page stays.
+#[test]
+fn in_a_terminal_the_page_is_replaced_in_place() {
+    let env = TestEnv::new();
+    let (repository, journal) = repository(&env, 5926, 60);
+    let mut command = env.command(PROGRAM);
+    command.args(["status", "--watch"]).current_dir(repository.path());
+    let mut terminal = Terminal::start(command, (50, 12));
+    let first = terminal.read_until("shows all)\n");
+    assert!(!first.contains('\x1b'), "{first}");
+    assert_eq!(first.lines().count(), 11, "{first}");
+    assert!(first.lines().all(|line| line.chars().count() <= 50), "{first}");
+    let mut writer = Writer::open(&journal, |_| Ok(())).unwrap().writer;
+    let now = blueflame_testkit::sim::world::timestamp(9_000_000);
+    writer.append(&[(now, &Event::StopRequested)]).unwrap();
+    let second = terminal.read_until("stopping\n");
+    assert!(second.starts_with("\x1b[11A\x1b[Jsession"), "{second:?}");
 }
 
 #[test]
