@@ -154,7 +154,7 @@ impl Asking {
     }
 
     fn respondent(&self) -> Result<Respondent, Failure> {
-        let decisions = self.decisions.as_deref().map(|path| read_decisions(path));
+        let decisions = self.decisions.as_deref().map(read_decisions);
         Ok(Respondent::new(decisions.transpose()?, self.yes, Terminal::of_process()))
     }
 }

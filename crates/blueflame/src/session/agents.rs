@@ -1,6 +1,7 @@
 //! Agents at work: each is started, followed and concluded by a task of its own,
 //! which turns what it sees into facts for the session.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -86,7 +87,7 @@ async fn start(
             home: directory.home(),
             tmp: directory.tmp(),
             path: site.path.clone().into(),
-            variables: Default::default(),
+            variables: BTreeMap::default(),
         };
         let order = command_run::Order {
             command,

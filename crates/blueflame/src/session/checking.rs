@@ -1,6 +1,7 @@
 //! What the orchestrator finds out about finished work by itself, in tasks
 //! beside the session.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::PathBuf;
@@ -109,7 +110,7 @@ pub fn surroundings(site: &Site) -> Result<Surroundings, String> {
         home,
         tmp,
         path: site.path.clone().into(),
-        variables: Default::default(),
+        variables: BTreeMap::default(),
     })
 }
 

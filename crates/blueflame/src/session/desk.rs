@@ -18,7 +18,7 @@ use crate::people::{Cancel, ChangesetPage, Lent, Occasion, Respondent, Unanswere
 
 /// What is put to the person.
 enum Request {
-    Gate { gate: Gate, state: Box<State>, site: Arc<Site>, page: Option<ChangesetPage> },
+    Gate { gate: Gate, state: Box<State>, site: Arc<Site>, page: Option<Box<ChangesetPage>> },
     Questions { ticket: String, questions: Vec<Question>, commands: UnboundedSender<Command> },
 }
 
@@ -57,7 +57,8 @@ impl Desk {
     }
 
     pub fn ask(&mut self, gate: Gate, state: State, site: Arc<Site>, page: Option<ChangesetPage>) {
-        let request = Request::Gate { gate, state: Box::new(state), site, page };
+        let (state, page) = (Box::new(state), page.map(Box::new));
+        let request = Request::Gate { gate, state, site, page };
         self.asking = self.put(request);
     }
 
@@ -112,7 +113,7 @@ fn serve(respondent: &mut Respondent, request: Request, cancel: &Cancel, post: &
         Request::Gate { gate, state, site, page } => {
             let tasks_file = site.repository.join(site.config.project.tasks_file.as_str());
             let occasion = Occasion {
-                changeset: page.as_ref(),
+                changeset: page.as_deref(),
                 ..Occasion::new(&gate, &state, &site.config, &site.repository, &tasks_file)
             };
             match respondent.answer(&occasion, cancel) {

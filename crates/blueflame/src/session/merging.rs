@@ -6,6 +6,7 @@ use std::time::Duration;
 use blueflame_core::event::{Event, LandResult, VerifyResult};
 use blueflame_core::gate::Gate;
 use blueflame_core::ids::{ChangesetId, Oid, TaskId};
+use blueflame_core::money::Spend;
 use blueflame_core::outcome::Fold;
 use blueflame_core::state::merging::{Changeset, ChangesetPhase};
 use blueflame_core::state::task::Task;
@@ -138,9 +139,7 @@ pub fn page(session: &Session, gate: &Gate) -> Option<ChangesetPage> {
         deletions: view.deletions.into(),
         commits: Vec::new(),
         checks: evidence(site),
-        cost: cost.fold(Default::default(), |sum, (_, spend)| {
-            blueflame_core::money::Spend::plus(sum, *spend)
-        }),
+        cost: cost.fold(Spend::default(), |sum, (_, spend)| sum.plus(*spend)),
         notes,
         diff: view.diff,
     })

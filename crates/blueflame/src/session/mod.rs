@@ -237,15 +237,12 @@ impl Session {
     fn perform(&mut self, action: Action, intent: &Event) {
         match (action, intent) {
             (Action::Spawn { work, executor, cap, grant }, Event::AgentClaimed { agent, .. }) => {
-                match Brief::of(&self.state, &work) {
-                    Some(brief) => {
-                        let agent = agent.clone();
-                        self.spawn(Job { agent, work, executor, cap, grant, brief });
-                    }
-                    None => {
-                        let reason = "nothing is known of its work".to_owned();
-                        self.post.fact(Event::AgentStartFailed { agent: agent.clone(), reason });
-                    }
+                let agent = agent.clone();
+                if let Some(brief) = Brief::of(&self.state, &work) {
+                    self.spawn(Job { agent, work, executor, cap, grant, brief });
+                } else {
+                    let reason = "nothing is known of its work".to_owned();
+                    self.post.fact(Event::AgentStartFailed { agent, reason });
                 }
             }
             (Action::Grant { agent, grant }, _) => {

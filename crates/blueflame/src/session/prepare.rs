@@ -19,6 +19,7 @@ use super::checking;
 use super::merging;
 use super::site::Site;
 use crate::attempt::spec::{FORMAT, Limits, Model, Snapshots, Spec};
+use crate::checks::command::CommandResult;
 use crate::executor::{self, Order};
 use crate::prompts::{
     self, Conflict, Fence, Manner, MergerBrief, MergingTask, PlannerBrief, Prompt, RepositoryNotes,
@@ -231,7 +232,7 @@ fn prompt(
             let view =
                 site.landing.changeset_view(&start, commit).map_err(|error| error.to_string())?;
             let results = checking::acceptance_results(site, task);
-            let checks: Vec<_> = results.iter().filter_map(|it| it.as_check()).collect();
+            let checks: Vec<_> = results.iter().filter_map(CommandResult::as_check).collect();
             let audit = checking::audit_summary(site, task);
             prompts::validator(
                 &ValidatorBrief {

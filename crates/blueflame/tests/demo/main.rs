@@ -99,7 +99,7 @@ fn at_a_terminal_the_person_is_asked_and_obeyed() {
     screen.type_line("c");
     screen.wait_for("Changeset 1 of 1: greeting");
     screen.type_line("a");
-    let (status, shown) = screen.to_the_end();
+    let (status, shown) = screen.until_the_end();
     assert!(status.success(), "{shown}");
     assert_eq!(
         git(&env, &["log", "--reverse", "--format=%s", "main"]),
@@ -123,7 +123,7 @@ fn a_stopped_demo_is_gone_on_with() {
     screen.type_line("a");
     screen.wait_for("cycle 1 began");
     screen.interrupt();
-    let (status, shown) = screen.to_the_end();
+    let (status, shown) = screen.until_the_end();
     assert_eq!(status.code(), Some(130), "{shown}");
     assert!(shown.contains("blueflame resume"), "{shown}");
     let output = demo(&env, &["--yes"]).output().unwrap();

@@ -82,7 +82,7 @@ impl Screen {
     }
 
     /// How it ended, and everything that was shown.
-    pub fn to_the_end(mut self) -> (ExitStatus, String) {
+    pub fn until_the_end(mut self) -> (ExitStatus, String) {
         while let Ok(bytes) = self.shown.recv_timeout(PATIENCE) {
             self.text.push_str(&String::from_utf8_lossy(&bytes));
         }
