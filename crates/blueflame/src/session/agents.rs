@@ -1,6 +1,7 @@
 //! Agents at work: each is started, followed and concluded by a task of its own,
 //! which turns what it sees into facts for the session.
 
+use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -126,8 +127,9 @@ pub async fn follow(
     mut commands: UnboundedReceiver<Command>,
 ) {
     let directory = site.attempt(&run.work, &run.agent);
+    let mut unsent = VecDeque::new();
     loop {
-        listen(&run.agent, &registered.sockets, &post, &mut commands).await;
+        listen(&run.agent, &registered.sockets, &post, &mut commands, &mut unsent).await;
         // The line is down: it ended, it died, or we were too slow.
         match directory.standing() {
             Ok(Standing::Ended(sealed)) => {
@@ -152,26 +154,32 @@ pub async fn follow(
     }
 }
 
-/// Hears reports and passes commands on, until the other side hangs up.
+/// Hears reports and passes commands on, until the other side hangs up. What
+/// could not be sent stays for the next line.
 async fn listen(
     agent: &AgentId,
     sockets: &Path,
     post: &Post,
     commands: &mut UnboundedReceiver<Command>,
+    unsent: &mut VecDeque<Command>,
 ) {
     let Ok(mut link) = Link::connect(sockets).await else { return };
     let mut recorded = Spend::default();
     let mut recorded_at: Option<Instant> = None;
     loop {
+        while let Some(command) = unsent.front() {
+            if link.send(command).await.is_err() {
+                return;
+            }
+            unsent.pop_front();
+        }
         let report = tokio::select! {
             report = link.next() => match report {
                 Ok(Some(report)) => report,
                 Ok(None) | Err(_) => return,
             },
             Some(command) = commands.recv() => {
-                if link.send(&command).await.is_err() {
-                    return;
-                }
+                unsent.push_back(command);
                 continue;
             }
         };

@@ -13,11 +13,18 @@ use super::brief::Brief;
 use super::merging;
 use super::prepare::workspace_of;
 use super::site::Site;
+use super::tidy;
 use crate::attempt::sealed::{Ending, Sealed};
 use crate::workspace::Workspace;
 
 /// The outcome of a run. Looking at what a worker left takes a while.
 pub fn outcome(site: &Site, run: &Run, sealed: Sealed) -> Outcome {
+    let outcome = look(site, run, sealed);
+    tidy::after_run(site, run, &outcome);
+    outcome
+}
+
+fn look(site: &Site, run: &Run, sealed: Sealed) -> Outcome {
     let output = match sealed.ending {
         Ending::Failed(outcome) => return outcome,
         Ending::Stopped { output, .. } => output.unwrap_or_default(),
@@ -48,14 +55,7 @@ fn plan(site: &Site, tasks: &[Task], output: &Value) -> Outcome {
 fn development(site: &Site, run: &Run) -> Result<Outcome, String> {
     let workspace = workspace(site, run)?;
     Ok(match site.workspaces.harvest(&workspace) {
-        Ok(harvest) => {
-            let outcome = harvest.left_behind().outcome();
-            if matches!(outcome, Outcome::Finished { .. }) {
-                // Everything that is of use has been taken over.
-                let _ = site.workspaces.remove(&workspace);
-            }
-            outcome
-        }
+        Ok(harvest) => harvest.left_behind().outcome(),
         Err(refused) => Outcome::Violated { violations: vec![refused.to_string()] },
     })
 }
@@ -93,7 +93,6 @@ fn resolution(
     let order = merging::fold_order(site, changeset, tasks)?;
     let fold =
         site.landing.fold_resolution(&order, &harvest.head).map_err(|error| error.to_string())?;
-    let _ = site.workspaces.remove(&workspace);
     Ok(Outcome::Finished { product: Product::Resolution(fold) })
 }
 

@@ -41,12 +41,12 @@ fn a_worker_without_a_commit_is_tried_again() {
 
 #[test]
 fn commits_that_change_nothing_are_no_work() {
-    let mut calls = commit("task-001", &[("src/a.txt", "x\n")]);
-    calls.push(bash("git rm -q src/a.txt && git commit -q -m 'feat(task-001): take it back'"));
+    let mut calls = commit("task-001", &[("src/a.txt", "new\n")]);
+    calls.extend(commit("task-001", &[("src/a.txt", "old\n")]));
     let empty = [bash("git commit -q --allow-empty -m 'feat(task-001): nothing'")];
     let script =
         Script::new().attempt("task-001", 1, &calls).attempt("task-001", 2, &empty);
-    let stage = one_task(script);
+    let stage = one_task(script).with_file("src/a.txt", "old\n");
     stage.run().exits(0);
     assert_eq!(stage.outcomes("task-001"), ["no_op", "no_op", "finished"]);
     assert_eq!(stage.landed(), [subject("task-001")]);

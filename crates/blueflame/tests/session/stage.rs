@@ -237,7 +237,7 @@ impl Stage {
         assert_eq!(self.git(&["status", "--porcelain"]), "", "the checkout is not clean");
         let replay = self.blueflame(&["replay", &self.session_id()]);
         assert_eq!(replay.code, Some(0), "{replay}");
-        assert!(replay.stdout.contains("decisions all as this version takes them"), "{replay}");
+        assert!(replay.stderr.contains("decisions all as this version takes them"), "{replay}");
     }
 
     pub fn workspaces(&self) -> Vec<String> {
