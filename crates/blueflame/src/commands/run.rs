@@ -26,7 +26,7 @@ use crate::journal::{Header, Writer};
 use crate::people::{Decisions, Respondent, Terminal};
 use crate::repo_lock::{Holder, RepoLock};
 use crate::session::site::{Manner, Site};
-use crate::session::{self, Left, Session, Watch};
+use crate::session::{self, Entry, Left, Session, Watch};
 use crate::store::{SessionDir, Store, WritableStore};
 
 pub fn run(arguments: &Run, common: &Common) -> Result<ExitCode, Failure> {
@@ -67,11 +67,14 @@ pub fn start(
     let header = Header::new(site.session.id().clone());
     let mut journal = Writer::create(&site.session.journal(), &header, now)
         .map_err(|error| Failure::new(Kind::Internal, error))?;
-    journal.append(&[(now, &first)]).map_err(|error| Failure::new(Kind::Internal, error))?;
+    let written =
+        journal.append(&[(now, &first)]).map_err(|error| Failure::new(Kind::Internal, error))?;
+    let watch = Watch::new(json);
+    watch.data(Entry { seq: written.start, at: now, epoch: journal.epoch() }, &first);
     let id = site.session.id().clone();
     eprintln!("session {id} begins; `blueflame status` shows it from another terminal");
     let respondent = asking.respondent()?;
-    let session = Session::new(site, lock, journal, state, respondent, Watch::new(json));
+    let session = Session::new(site, lock, journal, state, respondent, watch);
     finish(&id, runtime()?.block_on(session.run()))
 }
 

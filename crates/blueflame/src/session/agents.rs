@@ -1,7 +1,7 @@
 //! Agents at work: each is started, followed and concluded by a task of its own,
 //! which turns what it sees into facts for the session.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -81,7 +81,9 @@ async fn start(
     post.send(Occurrence::Seen { agent, what: format!("prompt: {}", ready.sizes) });
     let root = directory.root().to_owned();
     let directory = Directory::create(&root, &ready.spec).map_err(|error| error.to_string())?;
-    for command in &ready.workspace.prepare {
+    // A planner runs nothing, so it needs nothing built.
+    let prepare = if ready.spec.work == Work::Plan { &[][..] } else { &ready.workspace.prepare };
+    for command in prepare {
         let surroundings = command_run::Surroundings {
             program: site.blueflame.clone(),
             home: directory.home(),
@@ -127,8 +129,9 @@ pub async fn follow(
     mut commands: UnboundedReceiver<Command>,
 ) {
     let directory = site.attempt(&run.work, &run.agent);
+    let mut unsent = VecDeque::new();
     loop {
-        listen(&run.agent, &registered.sockets, &post, &mut commands).await;
+        listen(&run.agent, &registered.sockets, &post, &mut commands, &mut unsent).await;
         // The line is down: it ended, it died, or we were too slow.
         match directory.standing() {
             Ok(Standing::Ended(sealed)) => {
@@ -153,26 +156,32 @@ pub async fn follow(
     }
 }
 
-/// Hears reports and passes commands on, until the other side hangs up.
+/// Hears reports and passes commands on, until the other side hangs up. What
+/// could not be sent stays for the next line.
 async fn listen(
     agent: &AgentId,
     sockets: &Path,
     post: &Post,
     commands: &mut UnboundedReceiver<Command>,
+    unsent: &mut VecDeque<Command>,
 ) {
     let Ok(mut link) = Link::connect(sockets).await else { return };
     let mut recorded = Spend::default();
     let mut recorded_at: Option<Instant> = None;
     loop {
+        while let Some(command) = unsent.front() {
+            if link.send(command).await.is_err() {
+                return;
+            }
+            unsent.pop_front();
+        }
         let report = tokio::select! {
             report = link.next() => match report {
                 Ok(Some(report)) => report,
                 Ok(None) | Err(_) => return,
             },
             Some(command) = commands.recv() => {
-                if link.send(&command).await.is_err() {
-                    return;
-                }
+                unsent.push_back(command);
                 continue;
             }
         };
@@ -223,12 +232,7 @@ pub async fn collect(site: &Arc<Site>, run: Run, sealed: Sealed, post: &Post) {
     }
     let spend = sealed.spend;
     let concluding = Arc::clone(site);
-    let outcome = spawn_blocking(move || {
-        let outcome = conclude::outcome(&concluding, &run, sealed);
-        conclude::tidy(&concluding, &run, &outcome);
-        outcome
-    })
-    .await;
+    let outcome = spawn_blocking(move || conclude::outcome(&concluding, &run, sealed)).await;
     match outcome {
         Ok(outcome) => post.fact(Event::AgentExited { agent, outcome, spend }),
         Err(error) => post.send(Occurrence::Broken(error.to_string())),

@@ -13,11 +13,18 @@ use super::brief::Brief;
 use super::merging;
 use super::prepare::workspace_of;
 use super::site::Site;
+use super::tidy;
 use crate::attempt::sealed::{Ending, Sealed};
 use crate::workspace::Workspace;
 
 /// The outcome of a run. Looking at what a worker left takes a while.
 pub fn outcome(site: &Site, run: &Run, sealed: Sealed) -> Outcome {
+    let outcome = look(site, run, sealed);
+    tidy::after_run(site, run, &outcome);
+    outcome
+}
+
+fn look(site: &Site, run: &Run, sealed: Sealed) -> Outcome {
     let output = match sealed.ending {
         Ending::Failed(outcome) => return outcome,
         Ending::Stopped { output, .. } => output.unwrap_or_default(),
@@ -29,30 +36,6 @@ pub fn outcome(site: &Site, run: &Run, sealed: Sealed) -> Outcome {
         Brief::Resolve { changeset, tasks } => resolution(site, run, changeset, tasks, &output),
     };
     outcome.unwrap_or_else(|detail| Outcome::Crashed { detail })
-}
-
-/// Removes a workspace that nobody needs any more. What went wrong is kept, to be
-/// looked at; unfinished work is in its snapshot.
-pub fn tidy(site: &Site, run: &Run, outcome: &Outcome) {
-    let worth_a_look = match outcome {
-        Outcome::Crashed { .. } | Outcome::Violated { .. } => true,
-        Outcome::Finished { .. }
-        | Outcome::NoOp
-        | Outcome::Uncommitted
-        | Outcome::MaxTurns
-        | Outcome::BudgetSpent { .. }
-        | Outcome::RateLimited { .. }
-        | Outcome::TimedOut
-        | Outcome::Killed { .. }
-        | Outcome::Malformed { .. } => false,
-    };
-    if !worth_a_look && let Ok(workspace) = workspace(site, run) {
-        // What cannot be removed now, `cleanup` finds.
-        let _ = site.workspaces.remove(&workspace);
-        if let Some(parent) = workspace.path.parent() {
-            let _ = std::fs::remove_dir(parent);
-        }
-    }
 }
 
 fn malformed(problems: Vec<String>) -> Outcome {

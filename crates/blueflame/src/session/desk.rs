@@ -125,6 +125,7 @@ fn serve(respondent: &mut Respondent, request: Request, cancel: &Cancel, post: &
             match respondent.answer_questions(&questions, cancel) {
                 Ok(answers) => {
                     let _ = commands.send(Command::Answer { ticket, answers });
+                    post.send(Occurrence::Answered);
                 }
                 Err(why) => unanswered(why, post),
             }

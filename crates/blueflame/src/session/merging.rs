@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use blueflame_core::event::{Event, LandResult, VerifyResult};
+use blueflame_core::event::{Event, LandResult, PublishResult, VerifyResult};
 use blueflame_core::gate::Gate;
 use blueflame_core::ids::{ChangesetId, Oid, TaskId};
 use blueflame_core::money::Spend;
@@ -88,14 +88,25 @@ pub fn publish(session: &Session, commit: &Oid) {
     let (site, post) = session.parts();
     let commit = commit.clone();
     beside(post, move || {
-        let order = PublishOrder {
-            session: site.session.id().clone(),
-            base_branch: site.config.project.base_branch.clone(),
-            expected: tip(&site)?.base,
-            commit: commit.clone(),
+        let base_branch = site.config.project.base_branch.clone();
+        let published = site.tip().and_then(|tip| {
+            site.landing.publish(&PublishOrder {
+                session: site.session.id().clone(),
+                base_branch: base_branch.clone(),
+                expected: tip.base,
+                commit: commit.clone(),
+            })
+        });
+        let result = match published {
+            Ok(publication) => publication.result(&base_branch),
+            // The person did something with the branch that only they can sort out.
+            Err(
+                error @ (LandingError::BaseConflict { .. }
+                | LandingError::Withdrawn { .. }
+                | LandingError::NoBase { .. }),
+            ) => PublishResult::Waiting { reason: error.to_string() },
+            Err(error) => return Err(error.to_string()),
         };
-        let publication = site.landing.publish(&order).map_err(|error| error.to_string())?;
-        let result = publication.result(&order.base_branch);
         Ok(Event::PublishFinished { commit, result })
     });
 }

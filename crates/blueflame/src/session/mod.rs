@@ -15,6 +15,7 @@ mod post;
 mod prepare;
 mod resume;
 pub mod site;
+mod tidy;
 mod watch;
 
 use std::collections::BTreeMap;
@@ -36,7 +37,7 @@ use self::desk::Desk;
 use self::post::{Occurrence, Post};
 use self::prepare::Job;
 use self::site::Site;
-pub use self::watch::Watch;
+pub use self::watch::{Entry, Watch};
 use crate::attempt::messages::Command;
 use crate::failure::{Failure, Kind};
 use crate::history;
@@ -121,6 +122,7 @@ impl Session {
         loop {
             self.act()?;
             if let Some(end) = self.state.ended() {
+                tidy::after_session(&self.site, &self.state);
                 self.leave()?;
                 return Ok(Left::Ended(end));
             }
@@ -176,14 +178,16 @@ impl Session {
         let at = Timestamp::now().max(self.state.last_at);
         let mut next = self.state.clone();
         next.apply(at, event).map_err(|illegal| Unrecorded::Illegal(illegal.to_string()))?;
-        self.journal
+        let written = self
+            .journal
             .append(&[(at, event)])
             .map_err(|error| Unrecorded::Journal(error.to_string()))?;
         // The person may be editing the view of the tasks.
         let being_edited = |state: &State| state.gate == Some(Gate::Plan);
         let untouchable = being_edited(&self.state) && being_edited(&next);
         self.state = next;
-        self.watch.event(at, event, &self.state);
+        let entry = Entry { seq: written.start, at, epoch: self.journal.epoch() };
+        self.watch.event(entry, event, &self.state);
         if untouchable {
             return Ok(());
         }
@@ -220,6 +224,10 @@ impl Session {
                     self.watch.pause();
                     self.desk.put_questions(ticket, questions, commands.clone());
                 }
+                Ok(())
+            }
+            Occurrence::Answered => {
+                self.watch.go_on();
                 Ok(())
             }
             Occurrence::Unanswered(why) => {
@@ -269,8 +277,12 @@ impl Session {
             self.waiting_until = Some(*at);
             let (post, at) = (self.post.clone(), *at);
             tokio::spawn(async move {
-                let wait = at.duration_since(Timestamp::now());
-                tokio::time::sleep(wait.try_into().unwrap_or(Duration::ZERO)).await;
+                // Clocks are set: what is too early for the journal is waited for.
+                while let Ok(wait) = Duration::try_from(at.duration_since(Timestamp::now()))
+                    && !wait.is_zero()
+                {
+                    tokio::time::sleep(wait).await;
+                }
                 post.fact(Event::PauseEnded);
             });
         }

@@ -16,6 +16,8 @@ pub enum Occurrence {
     Seen { agent: AgentId, what: String },
     /// A planner asks the person.
     Asked { agent: AgentId, ticket: String, questions: Vec<Question> },
+    /// The person answered a planner.
+    Answered,
     /// Nobody answered a question.
     Unanswered(Unanswered),
     /// Worth knowing, and no more.

@@ -80,8 +80,10 @@ pub fn prepare(site: &Arc<Site>, job: &Job) -> Result<Ready, String> {
     let created = site.workspaces.create(&order).map_err(|error| error.to_string())?;
     let workspace = created.workspace;
 
-    let prompt = prompt(site, job, &workspace, unfinished)?;
     let role = job.work.role();
+    // Only claude has a way to ask.
+    let may_ask = role == Role::Planner && site.interactive && executor.name() == "claude";
+    let prompt = prompt(site, job, &workspace, unfinished, may_ask)?;
     let mut warnings: Vec<String> = Vec::new();
     if !created.conflicts.is_empty() {
         warnings.push(format!(
@@ -96,7 +98,6 @@ pub fn prepare(site: &Arc<Site>, job: &Job) -> Result<Ready, String> {
     let directory = site.attempt(&job.work, &job.agent);
     let mut policy = PolicyRules::of(&site.config, role, &scope(job));
     policy.temporary = vec![directory.tmp().to_string_lossy().into_owned()];
-    let may_ask = role == Role::Planner && site.interactive && executor.name() == "claude";
     let spec = Spec {
         format: FORMAT,
         session: site.session.id().clone(),
@@ -195,6 +196,7 @@ fn prompt(
     job: &Job,
     workspace: &Workspace,
     unfinished: bool,
+    may_ask: bool,
 ) -> Result<Prompt, String> {
     let fence = Fence::draw().map_err(|error| error.to_string())?;
     let conventions = &RepositoryNotes::read(&workspace.path);
@@ -204,7 +206,7 @@ fn prompt(
             &PlannerBrief {
                 project,
                 config,
-                manner: if site.interactive { Manner::Interactive } else { Manner::OneShot },
+                manner: if may_ask { Manner::Interactive } else { Manner::OneShot },
                 goal,
                 notes,
                 rejected: None,

@@ -1,15 +1,22 @@
 //! Taking a session over: every agent of the one before is accounted for.
 
+use std::fs;
+use std::time::Duration;
+
 use blueflame_core::event::{Event, Work};
 use blueflame_core::ids::AgentId;
 use blueflame_core::money::{Budget, Spend};
+use tokio::time::Instant;
 
 use super::agents::{self, Run};
 use super::brief::Brief;
 use super::{Session, Unrecorded, internal};
-use crate::attempt::directory::Standing;
+use crate::attempt::directory::{Directory, DirectoryError, Standing};
 use crate::attempt::messages::Command;
 use crate::failure::Failure;
+
+/// How long an attempt process takes to be reachable at most.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 impl Session {
     /// Records that another orchestrator has the session now, and finds out what
@@ -39,7 +46,8 @@ impl Session {
         known: bool,
         grant: Budget,
     ) -> Result<(), Failure> {
-        let standing = self.site.attempt(&work, &agent).standing().map_err(internal)?;
+        let directory = self.site.attempt(&work, &agent);
+        let standing = settled(&directory).await.map_err(internal)?;
         let Some(brief) = Brief::of(&self.state, &work) else {
             return self.lost(agent, None);
         };
@@ -48,9 +56,8 @@ impl Session {
             // It never began, so it spent nothing.
             Standing::NotStarted => self.lost(agent, Some(Spend::default())),
             Standing::Lost { spend } => self.lost(agent, spend),
-            // It is there and cannot be reached: it is about to be, or to die.
             Standing::Running(None) => {
-                self.watch.warn(&format!("{agent} is starting, and is given up"));
+                self.watch.warn(&format!("{agent} cannot be reached, and is given up"));
                 self.lost(agent, None)
             }
             Standing::Running(Some(registered)) => {
@@ -83,5 +90,28 @@ impl Session {
 
     fn lost(&mut self, agent: AgentId, spend: Option<Spend>) -> Result<(), Failure> {
         self.record(&Event::AgentLost { agent, spend }).map_err(|error: Unrecorded| internal(error))
+    }
+}
+
+/// How an attempt stands once it stands somewhere. One that was about to begin
+/// when its orchestrator died either can be reached soon, or never begins.
+async fn settled(directory: &Directory) -> Result<Standing, DirectoryError> {
+    if !directory.root().exists() {
+        return Ok(Standing::NotStarted);
+    }
+    let begun = Instant::now();
+    loop {
+        match directory.standing()? {
+            Standing::Running(None) if begun.elapsed() < PATIENCE => {}
+            Standing::NotStarted => {
+                // A process that is on its way finds no spec and gives up.
+                if let Ok(_kept_out) = directory.take_up() {
+                    let _ = fs::remove_file(directory.spec_file());
+                    return Ok(Standing::NotStarted);
+                }
+            }
+            standing => return Ok(standing),
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }

@@ -15,6 +15,14 @@ use crate::narrate;
 use crate::progress::{AgentLine, Progress};
 use crate::stdout;
 
+/// Where an event stands in the journal.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry {
+    pub seq: u64,
+    pub at: Timestamp,
+    pub epoch: u32,
+}
+
 /// What is known of an agent besides the state.
 #[derive(Debug)]
 struct Seen {
@@ -38,17 +46,27 @@ impl Watch {
         Watch { progress: Progress::stderr(), agents: BTreeMap::new(), json }
     }
 
-    pub fn event(&mut self, at: Timestamp, event: &Event, state: &State) {
-        if self.json
-            && let Ok(text) = serde_json::to_string(&serde_json::json!({"at": at, "event": event}))
-        {
-            let _ = stdout::write_on(&format!("{text}\n"));
-        }
+    /// An event that has just been recorded.
+    pub fn event(&mut self, entry: Entry, event: &Event, state: &State) {
+        self.data(entry, event);
         if matches!(event, Event::GateAnswered { .. } | Event::GateWithdrawn { .. }) {
             let _ = self.progress.go_on();
         }
-        let _ = self.progress.event(at, event);
+        let _ = self.progress.event(entry.at, event);
         self.tick(state);
+    }
+
+    /// The record for programs, in the form that `log --json` has.
+    pub fn data(&self, entry: Entry, event: &Event) {
+        if !self.json {
+            return;
+        }
+        if let Ok(event) = serde_json::to_string(event) {
+            let Entry { seq, at, epoch } = entry;
+            let members = event.trim_start_matches('{');
+            let line = format!("{{\"q\":{seq},\"ts\":\"{at}\",\"e\":{epoch},{members}\n");
+            let _ = stdout::write_on(&line);
+        }
     }
 
     pub fn started(&mut self, agent: &AgentId, work: &Work) {

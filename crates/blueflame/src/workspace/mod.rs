@@ -165,13 +165,17 @@ impl Workspaces {
         let hidden = [&fittings.copy, &fittings.share, &fittings.scratch];
         Workspace {
             name: order.name.clone(),
-            path: self.root.join(self.session.as_str()).join(order.name.as_str()),
+            path: self.path_of(&order.name),
             branch: order.branch.clone(),
             start: order.start.clone(),
             author: order.author.clone(),
             hidden: hidden.into_iter().flatten().cloned().collect(),
             prepare: fittings.prepare.clone(),
         }
+    }
+
+    fn path_of(&self, name: &WorkspaceName) -> PathBuf {
+        self.root.join(self.session.as_str()).join(name.as_str())
     }
 
     /// The reference in the person's repository that keeps a workspace's start.

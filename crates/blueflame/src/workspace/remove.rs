@@ -23,8 +23,13 @@ impl Workspaces {
     /// Removes a workspace and the references that kept what it borrowed. What
     /// was harvested from it stays.
     pub fn remove(&self, workspace: &Workspace) -> Result<(), WorkspaceError> {
-        self.remove_directory(&workspace.path)?;
-        let references = [self.base_ref(&workspace.name), self.restored_ref(&workspace.name)];
+        self.remove_named(&workspace.name)
+    }
+
+    /// The same, for whoever knows only the name. It is fine if there is none.
+    pub fn remove_named(&self, name: &WorkspaceName) -> Result<(), WorkspaceError> {
+        self.remove_directory(&self.path_of(name))?;
+        let references = [self.base_ref(name), self.restored_ref(name)];
         self.delete(references.iter().map(String::as_str))
     }
 

@@ -1,0 +1,117 @@
+//! What workers leave behind, and what becomes of it.
+
+use serde_json::json;
+
+use crate::script::{Script, bash, commit, plan, subject, task, write};
+use crate::stage::{MANY, Stage};
+
+const APPROVE: &str = "plan: [approve]\nchangesets: {'*': approve}\nsession: [stop]\n";
+
+fn one_task(script: Script) -> Stage {
+    Stage::new(MANY)
+        .plan(&plan(&[task("task-001", "only", "src/a.txt")]))
+        .script(&script.works("task-001", &[("src/a.txt", "a\n")]).passes())
+        .decisions(APPROVE)
+}
+
+#[test]
+fn uncommitted_work_is_in_place_again_and_is_committed() {
+    let script = Script::new()
+        .attempt("task-001", 1, &[write("src/a.txt", "kept\n")])
+        // It writes nothing: what it commits is what the first one left.
+        .attempt(
+            "task-001",
+            2,
+            &[bash(&format!("git add src/a.txt && git commit -q -m '{}'", subject("task-001")))],
+        );
+    let stage = one_task(script);
+    stage.run().exits(0);
+    assert_eq!(stage.outcomes("task-001"), ["uncommitted", "finished"]);
+    assert_eq!(stage.read("src/a.txt"), "kept\n");
+    assert_eq!(stage.landed(), [subject("task-001")]);
+    stage.assert_tidy();
+}
+
+#[test]
+fn a_worker_without_a_commit_is_tried_again() {
+    let stage = one_task(Script::new().idles("task-001", 1));
+    stage.run().exits(0);
+    assert_eq!(stage.outcomes("task-001"), ["no_op", "finished"]);
+    stage.assert_tidy();
+}
+
+#[test]
+fn commits_that_change_nothing_are_no_work() {
+    let mut calls = commit("task-001", &[("src/a.txt", "new\n")]);
+    calls.extend(commit("task-001", &[("src/a.txt", "old\n")]));
+    let empty = [bash("git commit -q --allow-empty -m 'feat(task-001): nothing'")];
+    let script = Script::new().attempt("task-001", 1, &calls).attempt("task-001", 2, &empty);
+    let stage = one_task(script).with_file("src/a.txt", "old\n");
+    stage.run().exits(0);
+    assert_eq!(stage.outcomes("task-001"), ["no_op", "no_op", "finished"]);
+    assert_eq!(stage.landed(), [subject("task-001")]);
+    stage.assert_tidy();
+}
+
+#[test]
+fn what_went_around_the_judge_is_found_by_the_inspection() {
+    // Neither command names a path that the policy could refuse.
+    let calls = [write("src/a.txt", "a\n"), bash("sh plumbing.sh")];
+    let plumbing = "#!/bin/sh\nset -e\nblob=$(echo evil | git hash-object -w --stdin)\n\
+                    git update-index --add --cacheinfo 100644,$blob,.github/ci.yml\n\
+                    git add src/a.txt\ngit commit -q -m 'feat(task-001): write it'\n";
+    let stage =
+        one_task(Script::new().attempt("task-001", 1, &calls)).with_file("plumbing.sh", plumbing);
+    let config = stage.read("blueflame.yaml").replace("\"sh wait.sh\"", "\"sh plumbing.sh\"");
+    let stage = stage.with_file("blueflame.yaml", &config);
+    stage.run().exits(0);
+    let inspections = stage.events("inspection.finished");
+    let violations = inspections[0]["violations"].to_string();
+    assert!(violations.contains(".github/ci.yml"), "{violations}");
+    assert_eq!(inspections[1]["violations"], json!([]));
+    assert_eq!(stage.git(&["ls-tree", "-r", "--name-only", "main", ".github"]), "");
+    assert_eq!(stage.landed(), [subject("task-001")]);
+    stage.assert_tidy();
+}
+
+#[test]
+fn a_crash_costs_a_retry() {
+    let crash = json!({
+        "when": {"role": "worker", "task": "task-001", "attempt": 1},
+        "fail": {"status": 401},
+    });
+    let stage = one_task(Script::new().reply(crash));
+    stage.run().exits(0);
+    assert_eq!(stage.outcomes("task-001"), ["crashed", "finished"]);
+    stage.assert_tidy();
+}
+
+#[test]
+fn after_the_last_retry_it_has_failed_and_what_needs_it_is_blocked() {
+    let tasks = [
+        task("task-001", "first", "src/a.txt"),
+        task("task-002", "first", "src/b.txt").needs(&["task-001"]),
+        task("task-003", "second", "src/c.txt").needs(&["task-002"]),
+        task("task-004", "third", "src/d.txt"),
+    ];
+    let script = Script::new()
+        .idles("task-001", 1)
+        .idles("task-001", 2)
+        .works("task-004", &[("src/d.txt", "d\n")])
+        .passes();
+    let stage = Stage::new(&format!("{MANY}limits: {{max_retries: 1}}\n"))
+        .plan(&plan(&tasks))
+        .script(&script)
+        .decisions(APPROVE);
+    stage.run().exits(1);
+    assert_eq!(stage.outcomes("task-001"), ["no_op", "no_op"]);
+    assert_eq!(stage.outcomes("task-002"), Vec::<String>::new());
+    // The rest goes on without them.
+    assert_eq!(stage.landed(), [subject("task-004")]);
+    let status = stage.blueflame(&["status", "--json"]).exits(0);
+    let status: serde_json::Value = serde_json::from_str(&status.stdout).unwrap();
+    let text = status.to_string();
+    assert!(text.contains("blocked"), "{text}");
+    // What failed can be looked at.
+    assert_eq!(stage.workspaces(), ["task-001.a1", "task-001.a2"]);
+}

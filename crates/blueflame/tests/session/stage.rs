@@ -1,0 +1,391 @@
+//! A stage for one session: a repository with a person's checkout, a script
+//! beside it, and the real program in an environment of its own.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use blueflame_testkit::TestEnv;
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+use crate::script::Script;
+
+pub const BLUEFLAME: &str = env!("CARGO_BIN_EXE_blueflame");
+
+/// Nothing here takes this long; a test that would wait for ever fails instead.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+pub struct Stage {
+    pub env: TestEnv,
+}
+
+impl Stage {
+    /// A repository with one commit, and a configuration with these additions.
+    pub fn new(more: &str) -> Stage {
+        let stage = Stage { env: TestEnv::new() };
+        let repository = stage.env.repository("project");
+        let waits = format!(
+            "#!/bin/sh\nwhile ! test -e {}/$1; do sleep 0.05; done\n",
+            stage.env.root().display()
+        );
+        repository.write("README.md", "A project.\n");
+        repository.write("wait.sh", &waits);
+        repository.write("blueflame.yaml", &format!("{CONFIG}{more}"));
+        repository.commit("chore: a small project");
+        stage
+    }
+
+    /// Adds a file to the first commit.
+    pub fn with_file(self, name: &str, text: &str) -> Stage {
+        self.write(name, text);
+        self.git(&["add", "--all"]);
+        self.git(&["commit", "-q", "--amend", "--no-edit"]);
+        self
+    }
+
+    pub fn script(self, script: &Script) -> Stage {
+        fs::write(self.env.path("script.yaml"), script.text()).unwrap();
+        self
+    }
+
+    pub fn plan(self, text: &str) -> Stage {
+        fs::write(self.env.path("plan.yaml"), text).unwrap();
+        self
+    }
+
+    pub fn decisions(self, text: &str) -> Stage {
+        self.decide(text);
+        self
+    }
+
+    /// Other answers from now on.
+    pub fn decide(&self, text: &str) {
+        fs::write(self.env.path("decisions.yaml"), text).unwrap();
+    }
+
+    /// Something waits for this file.
+    pub fn signal(&self, name: &str) {
+        fs::write(self.env.path(name), "").unwrap();
+    }
+
+    pub fn repository(&self) -> PathBuf {
+        self.env.path("project")
+    }
+
+    pub fn write(&self, name: &str, text: &str) {
+        let path = self.repository().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    pub fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.repository().join(name)).unwrap()
+    }
+
+    /// Runs git in the person's checkout; the test fails if git does.
+    #[track_caller]
+    pub fn git(&self, arguments: &[&str]) -> String {
+        let mut command = self.env.command("git");
+        command.args(arguments).current_dir(self.repository());
+        self.env.run(command).success().trim_end().to_owned()
+    }
+
+    /// The program with these arguments, in the repository.
+    pub fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = self.env.command(BLUEFLAME);
+        command.args(arguments).current_dir(self.repository());
+        command
+    }
+
+    /// Runs the program to its end.
+    pub fn blueflame(&self, arguments: &[&str]) -> Told {
+        self.start(arguments).end()
+    }
+
+    /// `run` with the plan and the decisions of this stage.
+    pub fn run(&self) -> Told {
+        self.begin().end()
+    }
+
+    pub fn begin(&self) -> Running<'_> {
+        self.start(&self.run_arguments())
+    }
+
+    fn run_arguments(&self) -> Vec<&'static str> {
+        let mut arguments =
+            vec!["run", "--task", "Do it.", "--decisions-file", "../decisions.yaml"];
+        if self.env.path("plan.yaml").exists() {
+            arguments.extend(["--plan", "../plan.yaml"]);
+        }
+        arguments
+    }
+
+    pub fn resume(&self) -> Told {
+        self.go_on().end()
+    }
+
+    pub fn go_on(&self) -> Running<'_> {
+        self.start(&["resume", "--decisions-file", "../decisions.yaml"])
+    }
+
+    /// Starts the program and lets it run. What it says goes to files, so that
+    /// no pipe can hold it up, and so that agents that outlive it hold nothing.
+    pub fn start(&self, arguments: &[&str]) -> Running<'_> {
+        let number = (0..).find(|number| !self.env.path(format!("out.{number}")).exists()).unwrap();
+        let [stdout, stderr] = ["out", "err"].map(|name| self.env.path(format!("{name}.{number}")));
+        let mut command = self.command(arguments);
+        command.stdin(Stdio::null());
+        command.stdout(fs::File::create(&stdout).unwrap());
+        command.stderr(fs::File::create(&stderr).unwrap());
+        let child = command.spawn().unwrap();
+        Running { stage: self, child, stdout, stderr }
+    }
+
+    pub fn sessions(&self) -> Vec<PathBuf> {
+        let entries = fs::read_dir(self.repository().join(".git/blueflame/sessions"));
+        let mut found: Vec<PathBuf> =
+            entries.into_iter().flatten().map(|entry| entry.unwrap().path()).collect();
+        found.sort();
+        found
+    }
+
+    pub fn session(&self) -> PathBuf {
+        self.sessions().pop().unwrap()
+    }
+
+    pub fn session_id(&self) -> String {
+        self.session().file_name().unwrap().to_str().unwrap().to_owned()
+    }
+
+    /// What the journal has by now.
+    pub fn journal(&self) -> Vec<Value> {
+        let Some(session) = self.sessions().pop() else { return Vec::new() };
+        let text = fs::read_to_string(session.join("journal.jsonl")).unwrap_or_default();
+        text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+    }
+
+    /// The events of one kind.
+    pub fn events(&self, kind: &str) -> Vec<Value> {
+        let all = self.journal().into_iter();
+        all.filter(|it| it["t"] == kind).map(|it| it["d"].clone()).collect()
+    }
+
+    /// How the attempts at a task ended, in order; `finished` for the good ones.
+    pub fn outcomes(&self, task: &str) -> Vec<String> {
+        let claimed = self.events("agent.claimed").into_iter();
+        let mine = claimed.filter(|it| it["work"]["develop"]["task"] == task);
+        let agents: Vec<Value> = mine.map(|it| it["agent"].clone()).collect();
+        let exited = self.events("agent.exited");
+        let ends = agents.iter().filter_map(|agent| exited.iter().find(|it| it["agent"] == *agent));
+        ends.map(|it| it["outcome"]["kind"].as_str().unwrap().to_owned()).collect()
+    }
+
+    /// Every question and its answer, as the journal has them.
+    pub fn gates(&self) -> Vec<String> {
+        let opened = self.events("gate.opened").into_iter();
+        opened.map(|it| name_of(&it["gate"])).collect()
+    }
+
+    /// Subjects of what is on the base branch beyond the first commit.
+    pub fn landed(&self) -> Vec<String> {
+        let log = self.git(&["log", "--reverse", "--format=%s", "main"]);
+        log.lines().skip(1).map(str::to_owned).collect()
+    }
+
+    /// All files of the base branch below `src`, with their contents.
+    pub fn sources(&self) -> BTreeMap<String, String> {
+        let names = self.git(&["ls-tree", "-r", "--name-only", "main", "src"]);
+        let content = |name: &str| self.git(&["show", &format!("main:{name}")]);
+        names.lines().map(|name| (name.to_owned(), content(name))).collect()
+    }
+
+    /// How many requests each attempt made of the model, by the attempt's name.
+    pub fn requests(&self) -> BTreeMap<String, usize> {
+        let entries = fs::read_dir(self.session().join("attempts")).unwrap();
+        let directories = entries.map(|entry| entry.unwrap());
+        let count = |path: &Path| {
+            fs::read_to_string(path.join("traffic.jsonl")).unwrap_or_default().lines().count()
+        };
+        directories
+            .map(|it| (it.file_name().into_string().unwrap(), count(&it.path())))
+            .filter(|(_, requests)| *requests > 0)
+            .collect()
+    }
+
+    /// What still runs of this stage, found by its environment.
+    pub fn processes(&self) -> Vec<String> {
+        let root = self.env.root().as_os_str().as_encoded_bytes().to_vec();
+        let entries = fs::read_dir("/proc").unwrap().flatten().map(|entry| entry.path());
+        let ours = entries.filter(|path| {
+            let environment = fs::read(path.join("environ")).unwrap_or_default();
+            environment.windows(root.len()).any(|window| window == root)
+        });
+        ours.map(|path| fs::read_to_string(path.join("cmdline")).unwrap_or_default())
+            .filter(|line| !line.is_empty())
+            .collect()
+    }
+
+    /// What has to be true after any session that came to its end.
+    #[track_caller]
+    pub fn assert_tidy(&self) {
+        wait_until("no process is left", || self.processes().is_empty());
+        assert_eq!(self.workspaces(), Vec::<String>::new(), "workspaces were left");
+        assert_eq!(self.git(&["status", "--porcelain"]), "", "the checkout is not clean");
+        let replay = self.blueflame(&["replay", &self.session_id()]);
+        assert_eq!(replay.code, Some(0), "{replay}");
+        assert!(replay.stderr.contains("decisions all as this version takes them"), "{replay}");
+    }
+
+    pub fn workspaces(&self) -> Vec<String> {
+        let Ok(sessions) = fs::read_dir(self.repository().join(".trees")) else {
+            return Vec::new();
+        };
+        let inside = sessions.flat_map(|it| fs::read_dir(it.unwrap().path()).unwrap());
+        let mut names: Vec<String> =
+            inside.map(|it| it.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+}
+
+/// `changeset:auth.c1` for `{"changeset": "auth.c1"}`, `plan` for `"plan"`.
+pub fn name_of(gate: &Value) -> String {
+    match gate {
+        Value::Object(it) => {
+            it.iter().map(|(key, value)| format!("{key}:{}", value.as_str().unwrap())).collect()
+        }
+        other => other.as_str().unwrap().to_owned(),
+    }
+}
+
+/// An orchestrator that runs.
+pub struct Running<'a> {
+    pub stage: &'a Stage,
+    child: Child,
+    stdout: PathBuf,
+    stderr: PathBuf,
+}
+
+impl Running<'_> {
+    /// Waits until the journal has something, and says how many records it has.
+    #[track_caller]
+    pub fn wait_for(&mut self, what: &str, found: impl Fn(&[Value]) -> bool) {
+        let begun = Instant::now();
+        while !found(&self.stage.journal()) {
+            let ended = self.child.try_wait().unwrap();
+            if ended.is_some() && found(&self.stage.journal()) {
+                return;
+            }
+            assert!(ended.is_none(), "ended before {what}: {}", self.said());
+            assert!(begun.elapsed() < PATIENCE, "never {what}: {}", self.said());
+            thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// Waits for the `count`th event of a kind.
+    #[track_caller]
+    pub fn wait_for_event(&mut self, kind: &str, count: usize) {
+        self.wait_for(&format!("{count} of {kind}"), |journal| {
+            journal.iter().filter(|it| it["t"] == kind).count() >= count
+        });
+    }
+
+    pub fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
+    }
+
+    /// Kills the orchestrator and nobody else.
+    pub fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    fn said(&self) -> String {
+        fs::read_to_string(&self.stderr).unwrap_or_default()
+    }
+
+    /// Waits for its end.
+    #[track_caller]
+    pub fn end(mut self) -> Told {
+        let begun = Instant::now();
+        let status = loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                break status;
+            }
+            if begun.elapsed() > PATIENCE {
+                let _ = self.child.kill();
+                panic!("it does not end: {}", self.said());
+            }
+            thread::sleep(Duration::from_millis(5));
+        };
+        let stdout = fs::read_to_string(&self.stdout).unwrap();
+        Told { code: status.code(), signal: status.signal(), stdout, stderr: self.said() }
+    }
+}
+
+/// A stage that fails leaves nobody behind.
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            let _ = self.child.kill();
+        }
+    }
+}
+
+/// How the program ended and what it said.
+#[derive(Debug)]
+pub struct Told {
+    pub code: Option<i32>,
+    pub signal: Option<i32>,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl std::fmt::Display for Told {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Told { code, signal, stdout, stderr } = self;
+        write!(f, "exit {code:?} signal {signal:?}\n--- stdout\n{stdout}\n--- stderr\n{stderr}")
+    }
+}
+
+impl Told {
+    #[track_caller]
+    pub fn exits(self, code: i32) -> Told {
+        assert_eq!(self.code, Some(code), "{self}");
+        self
+    }
+
+    #[track_caller]
+    pub fn says(self, text: &str) -> Told {
+        assert!(self.stderr.contains(text), "`{text}` is not in: {self}");
+        self
+    }
+}
+
+#[track_caller]
+pub fn wait_until(what: &str, found: impl Fn() -> bool) {
+    let begun = Instant::now();
+    while !found() {
+        assert!(begun.elapsed() < PATIENCE, "it never came true that {what}");
+        thread::sleep(Duration::from_millis(10));
+    }
+}
+
+const CONFIG: &str = r#"schema_version: 2
+project: {name: stage, base_branch: main}
+planning: {interactive: false}
+executors: {default: embedded}
+gateway: {upstream: "script:../script.yaml", record: true}
+permissions:
+  allowed_paths: ["src/**"]
+  bash_rules:
+    allowed_commands: ["git add", "git commit", "git status", "sh wait.sh"]
+"#;
+
+/// Everyone may be at work at once, whatever the machine has.
+pub const MANY: &str = "concurrency: {development: 4, validation: 4, adaptive: false}\n";

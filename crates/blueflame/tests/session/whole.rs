@@ -1,0 +1,99 @@
+//! A whole session in which everything goes well.
+
+use serde_json::Value;
+
+use crate::script::{Script, subject, task};
+use crate::stage::{MANY, Stage};
+
+const APPROVE: &str = "plan: [approve]\nchangesets: {'*': approve}\nsession: []\n";
+
+fn three_tasks(stage: Stage) -> Stage {
+    let tasks = [
+        task("task-001", "greeting", "src/hello.txt"),
+        task("task-002", "greeting", "src/again.txt").needs(&["task-001"]),
+        task("task-003", "farewell", "src/bye.txt"),
+    ];
+    let script = Script::new()
+        .plans(&tasks)
+        .works("task-001", &[("src/hello.txt", "hello\n")])
+        .idles("task-002", 1)
+        .works("task-002", &[("src/again.txt", "hello again\n")])
+        .works("task-003", &[("src/bye.txt", "bye\n")])
+        .passes();
+    stage.script(&script).decisions(APPROVE)
+}
+
+#[test]
+fn a_whole_session_lands_everything() {
+    let stage = three_tasks(Stage::new(&format!(
+        "{MANY}validation: {{acceptance: [\"test -e README.md\"]}}\nmerge: {{verify: [\"test -d src\"]}}\n"
+    )));
+    // A person has settings, a stash and hooks.
+    stage.git(&["config", "alias.st", "status"]);
+    stage.write("README.md", "Something else.\n");
+    stage.git(&["stash", "-q"]);
+    stage.write(".git/hooks/pre-commit", "#!/bin/sh\nexit 1\n");
+    stage
+        .write(".git/hooks/post-checkout", "#!/bin/sh\ntouch \"$(git rev-parse --git-dir)/ran\"\n");
+    for hook in ["pre-commit", "post-checkout"] {
+        let path = stage.repository().join(".git/hooks").join(hook);
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(path, mode).unwrap();
+    }
+    let files = [".git/config", ".git/hooks/pre-commit", ".git/hooks/post-checkout"];
+    let before = files.map(|name| stage.read(name));
+    let stash = stage.git(&["stash", "list", "--format=%H %s"]);
+
+    stage.run().exits(0).says("everything landed");
+
+    let expected = ["task-001", "task-002", "task-003"];
+    assert_eq!(stage.landed(), expected.map(subject));
+    for (back, task) in [(2, "task-001"), (1, "task-002"), (0, "task-003")] {
+        let group = if task == "task-003" { "farewell.c1" } else { "greeting.c1" };
+        let trailers = trailers(&stage, &format!("main~{back}"));
+        let value = |key: &str| {
+            trailers.iter().find_map(|line| line.strip_prefix(&format!("{key}: "))).unwrap()
+        };
+        assert_eq!(value("Blueflame-Session"), stage.session_id());
+        assert_eq!(value("Blueflame-Task"), task);
+        assert_eq!(value("Blueflame-Changeset"), group);
+        assert_eq!(value("Blueflame-Validation"), "passed");
+        assert!(value("Blueflame-Agent").starts_with("worker-"));
+        assert!(value("Blueflame-Cost").starts_with('$'));
+        assert_eq!(trailers.len(), 6, "{trailers:?}");
+    }
+    assert_eq!(stage.read("src/hello.txt"), "hello\n");
+    assert_eq!(stage.outcomes("task-002"), ["no_op", "finished"]);
+    assert_eq!(stage.gates(), ["plan", "changeset:greeting.c1", "changeset:farewell.c1"]);
+
+    assert_eq!(files.map(|name| stage.read(name)), before);
+    assert_eq!(stage.git(&["stash", "list", "--format=%H %s"]), stash);
+    assert_eq!(stage.git(&["branch", "--list"]), "* main");
+    stage.assert_tidy();
+}
+
+/// The trailers of a commit as git understands them.
+fn trailers(stage: &Stage, commit: &str) -> Vec<String> {
+    let message = stage.env.path("message");
+    std::fs::write(&message, stage.git(&["log", "-1", "--format=%B", commit])).unwrap();
+    let parsed = stage.git(&["interpret-trailers", "--parse", message.to_str().unwrap()]);
+    parsed.lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn in_json_mode_standard_output_is_events_and_nothing_else() {
+    let stage = three_tasks(Stage::new(MANY));
+    let told = stage
+        .blueflame(&["run", "--task", "Do it.", "--decisions-file", "../decisions.yaml", "--json"])
+        .exits(0);
+    let lines: Vec<Value> =
+        told.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    // The same lines, in the same form, as `log --json` gives afterwards.
+    let log = stage.blueflame(&["log", "--json"]).exits(0);
+    let logged: Vec<Value> =
+        log.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let kinds =
+        |lines: &[Value]| -> Vec<Value> { lines.iter().map(|it| it["t"].clone()).collect() };
+    assert_eq!(kinds(&lines), kinds(&logged));
+    assert_eq!(lines, logged);
+}
