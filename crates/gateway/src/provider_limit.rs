@@ -28,6 +28,15 @@ pub(crate) fn reached(status: u16, headers: &HeaderMap, now: Timestamp) -> Optio
         Ok(seconds) => now.checked_add(SignedDuration::from_secs(i64::from(seconds))).ok(),
         Err(_) => jiff::fmt::rfc2822::parse(text).ok().map(|date| date.timestamp()),
     });
+    // OpenAI says how long each of its limits lasts, such as `6m0s`; the one that
+    // is used up counts, and if none says so, the longest.
+    let lasts = |kind: &str| {
+        let wait: SignedDuration = text(&format!("x-ratelimit-reset-{kind}"))?.parse().ok()?;
+        let used_up = text(&format!("x-ratelimit-remaining-{kind}")) == Some("0");
+        Some((used_up, now.checked_add(wait).ok()?))
+    };
+    let lifted = ["requests", "tokens"].into_iter().filter_map(lasts).max();
+    let after = after.or(lifted.map(|(_, until)| until));
     // The reset of a subscription is the truth; `retry-after` may be shorter.
     let until = if rejected { reset.or(after) } else { after.or(reset) };
     let latest = now.checked_add(LONGEST).unwrap_or(Timestamp::MAX);
@@ -68,6 +77,18 @@ mod tests {
         assert_eq!(until(429, &[reset]), "2026-11-15T14:00:00Z");
         assert_eq!(until(429, &[reset, rejected, ("retry-after", "3")]), "2026-11-15T14:00:00Z");
         assert_eq!(until(200, &[reset, rejected]), "2026-11-15T14:00:00Z");
+    }
+
+    #[test]
+    fn the_limit_that_is_used_up_is_the_one_to_wait_for() {
+        let requests = ("x-ratelimit-reset-requests", "6m0s");
+        let tokens = ("x-ratelimit-reset-tokens", "1.5s");
+        let none_left = ("x-ratelimit-remaining-tokens", "0");
+        assert_eq!(until(429, &[requests, tokens]), "2026-11-15T12:06:00Z");
+        assert_eq!(until(429, &[requests, tokens, none_left]), "2026-11-15T12:00:01.5Z");
+        assert_eq!(until(429, &[requests, ("retry-after", "9")]), "2026-11-15T12:00:09Z");
+        assert_eq!(until(429, &[("x-ratelimit-reset-tokens", "soon")]), "some time");
+        assert_eq!(until(200, &[requests]), "no limit");
     }
 
     #[test]
