@@ -139,3 +139,59 @@ fn without_anyone_to_ask_it_says_which_question_is_open() {
     let words = String::from_utf8_lossy(&output.stderr);
     assert!(words.contains("no answer to the question: `plan`"), "{words}");
 }
+
+/// A planner that asks before it plans, with the real claude: its question comes
+/// to the person's terminal and the answer goes back to it.
+#[test]
+fn a_planner_asks_the_person_at_the_terminal() {
+    let Some(claude) = install::claude() else { return };
+    let env = TestEnv::new();
+    let repository = env.repository("asked");
+    repository.write(
+        "blueflame.yaml",
+        "schema_version: 2\n\
+         project: {name: asked, base_branch: main}\n\
+         planning: {interactive: true}\n\
+         gateway: {upstream: 'script:../script.yaml'}\n",
+    );
+    repository.commit("chore: begin");
+    std::fs::write(
+        env.path("script.yaml"),
+        "
+replies:
+  - when: {role: planner, turn: 0}
+    call:
+      - tool: AskUserQuestion
+        input:
+          questions:
+            - question: Which language?
+              header: Language
+              multiSelect: false
+              options:
+                - {label: English, description: The usual}
+                - {label: French, description: The other}
+  - when: {contains: French}
+    output:
+      tasks:
+        - {id: task-001, title: Greet in French, description: Say bonjour, priority: 1, file_locks: [src/greet.txt]}
+",
+    )
+    .unwrap();
+    let path = format!(
+        "{}:{}",
+        claude.parent().unwrap_or(Path::new("/")).display(),
+        std::env::var("PATH").unwrap()
+    );
+    let mut command = env.command(BLUEFLAME);
+    command.args(["run", "--task", "greet"]).current_dir(repository.path()).env("PATH", path);
+    let mut screen = Screen::of(command);
+    screen.wait_for("Which language?");
+    screen.wait_for("French");
+    screen.wait_for(">");
+    screen.type_line("2");
+    screen.wait_for("Greet in French");
+    screen.wait_for("[q]uit >");
+    screen.type_line("q");
+    let (status, shown) = screen.until_the_end();
+    assert_eq!(status.code(), Some(4), "{shown}");
+}
