@@ -145,6 +145,9 @@ pub struct Asking {
 impl Asking {
     pub fn new(decisions: Option<&Path>, yes: bool, interactive: bool) -> Self {
         let unattended = decisions.is_some() || yes || !std::io::stdin().is_terminal();
+        if interactive && unattended {
+            eprintln!("note: nobody is there for a planner's questions, so it plans alone");
+        }
         Asking {
             decisions: decisions.map(Path::to_owned),
             yes,

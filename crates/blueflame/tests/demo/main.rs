@@ -195,3 +195,29 @@ replies:
     let (status, shown) = screen.until_the_end();
     assert_eq!(status.code(), Some(4), "{shown}");
 }
+
+#[test]
+fn with_prepared_answers_the_planner_plans_alone() {
+    let env = TestEnv::new();
+    let repository = env.repository("alone");
+    repository.write(
+        "blueflame.yaml",
+        "schema_version: 2\n\
+         project: {name: alone, base_branch: main}\n\
+         planning: {interactive: true}\n\
+         executors: {default: embedded}\n\
+         gateway: {upstream: 'script:../script.yaml'}\n",
+    );
+    repository.commit("chore: begin");
+    let task = "{id: task-001, title: T, description: D, priority: 1, file_locks: [src/a.txt]}";
+    let script = format!("replies: [{{when: {{role: planner}}, output: {{tasks: [{task}]}}}}]");
+    std::fs::write(env.path("script.yaml"), script).unwrap();
+    std::fs::write(env.path("answers.yaml"), "plan: [quit]\n").unwrap();
+    let mut command = env.command(BLUEFLAME);
+    command.args(["run", "--task", "greet", "--decisions-file"]).arg(env.path("answers.yaml"));
+    let output = command.current_dir(repository.path()).output().unwrap();
+    let words = String::from_utf8_lossy(&output.stderr);
+    assert!(words.contains("it plans alone"), "{words}");
+    assert!(words.contains("returned a plan of 1 task"), "{words}");
+    assert_eq!(output.status.code(), Some(4), "{words}");
+}
