@@ -339,8 +339,11 @@ impl Attempt {
         }
     }
 
-    fn developed(&mut self, (camera, taken): Developed) {
+    fn developed(&mut self, (mut camera, taken): Developed) {
         self.developing = None;
+        for remark in camera.remarks() {
+            self.warn(remark);
+        }
         self.camera = Some(camera);
         match taken {
             Ok(Some(commit)) => self.report(Report::Snapshot { commit }),
@@ -392,7 +395,7 @@ impl Attempt {
 
     pub(super) fn warn(&mut self, text: String) {
         const MOST: usize = 50;
-        if self.warnings.len() < MOST {
+        if self.warnings.len() < MOST && !self.warnings.contains(&text) {
             self.warnings.push(text.clone());
             self.report(Report::Warning { text });
         }

@@ -20,7 +20,7 @@ use rustix::process::Signal;
 use crate::stage::{Agent, BLUEFLAME, Stage};
 
 /// A stage whose agent is this shell script.
-fn acted_by(script: &str) -> Stage {
+pub fn acted_by(script: &str) -> Stage {
     let mut stage = Stage::with_program("claude", Path::new("/bin/sh"));
     let path = stage.env.path("agent");
     fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
@@ -274,58 +274,6 @@ fn before_it_starts_it_is_not_started() {
     let stage = acted_by("exit 0");
     let directory = Directory::create(&stage.env.path("attempt"), &stage.spec).unwrap();
     assert_eq!(directory.standing().unwrap(), Standing::NotStarted);
-}
-
-#[test]
-fn unfinished_work_is_saved_on_the_way_and_at_the_end() {
-    let script = "
-mkdir -p src target
-echo one > src/work.txt
-echo junk > target/junk
-until [ -e src/go ]; do sleep 0.05; done
-echo two > src/work.txt
-exit 1";
-    let stage = acted_by(script).with(|spec| {
-        let snapshots = spec.snapshots.as_mut().unwrap();
-        snapshots.every = Duration::from_millis(100);
-        snapshots.exclude = vec![blueflame_core::lock_path::LockPath::new("target").unwrap()];
-    });
-    // What an agent may have planted in its git directory must not run.
-    let planted = stage.env.path("planted");
-    let planted_command = format!("touch {}", planted.display());
-    for (key, value) in [("core.fsmonitor", planted_command.as_str()), ("core.hooksPath", "hooks")]
-    {
-        let mut git = stage.env.command("git");
-        assert!(
-            git.current_dir(&stage.workspace)
-                .args(["config", key, value])
-                .status()
-                .unwrap()
-                .success()
-        );
-    }
-    let workspace = stage.workspace.clone();
-    let run = stage.run_with(|report| {
-        if matches!(report, Report::Snapshot { .. }) {
-            fs::write(workspace.join("src/go"), "").unwrap();
-        }
-        None
-    });
-    assert!(run.sealed.warnings.is_empty(), "{}", run.story());
-    let last = run.sealed.snapshot.clone().unwrap();
-    let show = |name: &str| {
-        let mut git = run.stage.env.command("git");
-        let object = format!("{last}:{name}");
-        git.env("GIT_DIR", run.stage.directory().root().join("snapshots.git"));
-        let output = git.args(["show", &object]).output().unwrap();
-        String::from_utf8(output.stdout).unwrap()
-    };
-    assert_eq!(show("src/work.txt"), "two\n");
-    assert_eq!(show("README.md"), "A project.\n");
-    assert_eq!(show("target/junk"), "", "build output is not saved");
-    let count = run.reports.iter().filter(|it| matches!(it, Report::Snapshot { .. })).count();
-    assert!(count >= 2, "{}", run.story());
-    assert!(!planted.exists(), "the agent's git configuration was executed");
 }
 
 #[test]

@@ -8,4 +8,5 @@ mod install;
 mod lifecycle;
 mod planner;
 mod secrets;
+mod snapshots;
 mod stage;
