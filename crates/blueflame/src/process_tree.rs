@@ -83,6 +83,31 @@ pub fn descendants() -> Vec<Process> {
     found
 }
 
+/// Whether a process runs and is not below this one. With [`adopt_orphans`],
+/// nothing that was started here ever gets outside.
+pub fn is_outside(pid: i32) -> bool {
+    let own = process::getpid().as_raw_pid();
+    if pid <= 0 {
+        // It is in a place that this process cannot see.
+        return false;
+    }
+    let mut next = pid;
+    // Parents die and numbers are used again: a walk that does not end is no
+    // proof.
+    for _ in 0..10_000 {
+        match next {
+            // The first process, or what is beyond it.
+            0 | 1 => return true,
+            _ if next == own => return false,
+            _ => match stat(next) {
+                Some(stat) => next = stat.parent,
+                None => return false,
+            },
+        }
+    }
+    false
+}
+
 /// Ends everything below this process: asks, waits for at most `grace`, and then
 /// makes sure. Children that were adopted are taken leave of; `awaited` is one
 /// that somebody else waits for.

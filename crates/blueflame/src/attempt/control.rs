@@ -2,6 +2,8 @@
 //!
 //! Whoever connects is first told how things stand, and then what happens. One
 //! that does not keep up is hung up on; it can connect again and is told anew.
+//! Whoever belongs to the agent is hung up on at once: an agent must not grant
+//! itself money or answer its own questions.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -15,6 +17,7 @@ use tokio::sync::broadcast::{self, error::RecvError};
 use tokio::sync::mpsc;
 
 use super::messages::{Command, Report};
+use crate::process_tree;
 
 /// Reports that a listener may be behind.
 const BACKLOG: usize = 4096;
@@ -122,6 +125,11 @@ async fn accept(listener: UnixListener, shared: Arc<Shared>, commands: mpsc::Sen
 }
 
 async fn serve(stream: UnixStream, shared: Arc<Shared>, commands: mpsc::Sender<Command>) {
+    // One that cannot be placed, because it is gone already, is no orchestrator.
+    let caller = stream.peer_cred().ok().and_then(|it| it.pid());
+    if !caller.is_some_and(|pid| process_tree::is_outside(pid)) {
+        return;
+    }
     let (reading, mut writing) = stream.into_split();
     let (mut live, standing) = {
         let latest = shared.latest();

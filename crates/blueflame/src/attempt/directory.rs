@@ -228,20 +228,39 @@ impl Directory {
         Ok(Some(spend))
     }
 
-    /// The place for this attempt's sockets, whose paths must be short. It
-    /// follows from the directory, so that it is found again without notes.
+    /// The place of the control socket, which the agent is not told of and has
+    /// no business with. It follows from the directory, so that it is found
+    /// again without notes.
     pub fn sockets(&self) -> Result<PathBuf, DirectoryError> {
-        let parent =
-            std::env::temp_dir().join(format!("blueflame-{}", rustix::process::geteuid().as_raw()));
+        self.place("blueflame-control", "control")
+    }
+
+    /// The place of the gateway's socket, which the agent does know.
+    pub fn gateway_place(&self) -> Result<PathBuf, DirectoryError> {
+        self.place("blueflame", "gateway")
+    }
+
+    /// A place whose path is short enough for a socket. One cannot be guessed
+    /// from the other by whoever does not know the directory.
+    fn place(&self, parent: &str, label: &str) -> Result<PathBuf, DirectoryError> {
+        let user = rustix::process::geteuid().as_raw();
+        let parent = std::env::temp_dir().join(format!("{parent}-{user}"));
         private_directory(&parent)?;
-        let name = blake3::hash(self.root.as_os_str().as_encoded_bytes()).to_hex();
-        let path = parent.join(&name[..16]);
+        let path = parent.join(self.hashed(label));
         private_directory(&path)?;
         // A socket's path has 107 bytes at most.
         if path.as_os_str().len() > 95 {
             return Err(DirectoryError::TooLong { path: self.root.clone() });
         }
         Ok(path)
+    }
+
+    /// A short name that no other directory has.
+    fn hashed(&self, label: &str) -> String {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(label.as_bytes()).update(&[0]);
+        hasher.update(self.root.as_os_str().as_encoded_bytes());
+        hasher.finalize().to_hex()[..16].to_owned()
     }
 }
 

@@ -70,7 +70,9 @@ impl Attempt {
         let _ = self.control.flush();
         // Listeners are told by the tasks of this runtime.
         tokio::time::sleep(Duration::from_millis(20)).await;
-        let _ = fs::remove_dir_all(&self.sockets);
+        for place in [&self.sockets, &self.gateway_place] {
+            let _ = fs::remove_dir_all(place);
+        }
         // Only now may somebody else look: the result is there.
         drop(self.running);
         Ok(())

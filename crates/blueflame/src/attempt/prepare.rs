@@ -56,7 +56,8 @@ impl Attempt {
         let credential = secrets.credential.as_deref();
         let token = Token::generate().map_err(cannot)?;
         let settings = settings(&directory, &spec, credential).map_err(cannot)?;
-        let gateway_socket = sockets.join("gateway");
+        let gateway_place = directory.gateway_place().map_err(cannot)?;
+        let gateway_socket = gateway_place.join("gateway");
         let _ = fs::remove_file(&gateway_socket);
         let listener = Listener::unix(&gateway_socket).map_err(cannot)?;
         let limits = &spec.limits;
@@ -111,6 +112,7 @@ impl Attempt {
             spec,
             running,
             sockets,
+            gateway_place,
             control,
             commands,
             gateway,

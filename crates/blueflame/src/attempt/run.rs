@@ -89,6 +89,7 @@ pub(super) struct Attempt {
     pub(super) spec: Spec,
     pub(super) running: Running,
     pub(super) sockets: PathBuf,
+    pub(super) gateway_place: PathBuf,
     pub(super) started: Timestamp,
     pub(super) begun: Instant,
     pub(super) control: Control,

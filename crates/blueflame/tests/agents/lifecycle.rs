@@ -291,6 +291,67 @@ fn nonsense_on_the_control_socket_harms_nobody() {
     assert_eq!(run.sealed.ending, Ending::Failed(Outcome::Killed { by: Killer::Us }));
 }
 
+/// A stage whose agent is one of the ignored tests here.
+fn played_by(test: &str) -> Stage {
+    let this = std::env::current_exe().unwrap();
+    acted_by(&format!("exec '{}' --ignored --exact lifecycle::{test} --nocapture", this.display()))
+}
+
+#[test]
+#[ignore = "the agent of another test"]
+fn an_agent_that_speaks_to_the_control_socket() {
+    // Only in the place of an agent: this is where its home is.
+    let Some(home) =
+        std::env::var_os("HOME").filter(|home| Path::new(home).ends_with("attempt/home"))
+    else {
+        return;
+    };
+    let attempt = Path::new(&home).parent().unwrap();
+    until("it is registered", || attempt.join("process.json").exists());
+    let Standing::Running(Some(registered)) = Directory::open(attempt).standing().unwrap() else {
+        panic!("not running")
+    };
+    let mut heard = Vec::new();
+    for command in [Command::Grant { grant: Budget::Unlimited }, Command::Stop] {
+        let socket = registered.sockets.join("control");
+        let mut control = std::os::unix::net::UnixStream::connect(&socket).unwrap();
+        let mut line = serde_json::to_vec(&command).unwrap();
+        line.push(b'\n');
+        let _ = std::io::Write::write_all(&mut control, &line);
+        let _ = std::io::Read::read_to_end(&mut control, &mut heard);
+    }
+    fs::write("spoken", &heard).unwrap();
+    std::process::exit(7);
+}
+
+#[test]
+fn an_agent_that_speaks_to_the_control_socket_is_not_heard() {
+    let run = played_by("an_agent_that_speaks_to_the_control_socket").run();
+    assert_eq!(run.file("spoken").as_deref(), Some(""), "{}", run.story());
+    // It left by itself: its own order to stop did not count.
+    assert_eq!(
+        (run.end(), run.sealed.exit.as_str()),
+        ("crashed", "exit code 7"),
+        "{}",
+        run.story()
+    );
+}
+
+#[test]
+fn the_agent_is_not_told_where_the_control_socket_is() {
+    let run = acted_by("env > told; echo \"$@\" >> told; exit 1").run();
+    let told = run.file("told").unwrap();
+    let gateway = run.stage.directory().gateway_place().unwrap();
+    assert!(told.contains(gateway.to_str().unwrap()), "{told}");
+    let control = run.stage.directory().sockets().unwrap();
+    let [parent, name] = [control.parent().unwrap(), Path::new(control.file_name().unwrap())];
+    assert!(!told.contains(parent.to_str().unwrap()), "{told}");
+    assert!(!told.contains(name.to_str().unwrap()), "{told}");
+    for place in [gateway, control] {
+        fs::remove_dir(place).unwrap();
+    }
+}
+
 #[test]
 fn without_an_attempt_process_nothing_is_launched() {
     let stage = acted_by("touch ran");
