@@ -54,6 +54,14 @@ impl Latest {
                 self.questions.insert(ticket.clone(), report.clone());
                 return;
             }
+            Report::QuestionsWithdrawn { ticket } => {
+                self.questions.remove(ticket);
+                return;
+            }
+            Report::GrantNotWanted => {
+                self.last.remove("grant wanted");
+                return;
+            }
             Report::Usage { .. } => "usage",
             Report::GrantWanted => "grant wanted",
             Report::ProviderLimited { .. } => "provider limited",
@@ -91,10 +99,6 @@ impl Control {
         // Nobody has to listen.
         let _ = self.shared.live.send(report);
         kept
-    }
-
-    pub fn grant_arrived(&self) {
-        self.shared.latest().last.remove("grant wanted");
     }
 
     pub fn question_answered(&self, ticket: &str) {

@@ -39,10 +39,15 @@ impl Attempt {
                 self.warn(format!("the agent's output could not be kept: {error}"));
             }
         }
+        self.conversation.left(match exit {
+            Exit::Code(code) => Some(code),
+            Exit::Signal(_) | Exit::Never => None,
+        });
         let account = self.conversation.account();
         let own_usage = account.usage;
         let known = Known {
             cause: self.cause.take(),
+            late: self.late,
             limited: self.limited,
             account,
             exit,

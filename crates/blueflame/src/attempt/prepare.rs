@@ -1,7 +1,7 @@
 //! Before the agent runs: everything it needs is made ready, and then it is
 //! started.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io;
@@ -48,6 +48,12 @@ impl Attempt {
         let sockets = directory.sockets().map_err(cannot)?;
         let executor = executor::named(spec.executor.as_str())
             .ok_or_else(|| cannot(format!("there is no executor `{}`", spec.executor)))?;
+        if spec.model.gateway.passthrough_auth && !executor.takes_login() {
+            return Err(cannot(format!(
+                "the executor `{}` takes no login: `gateway.passthrough_auth` is for claude",
+                spec.executor
+            )));
+        }
         let policy = Policy::new(spec.policy.clone()).map_err(cannot)?;
         let audit = append_to(&directory.audit_file()).map_err(cannot)?;
         let judge =
@@ -124,10 +130,11 @@ impl Attempt {
             complaint: Vec::new(),
             input: None,
             cause: None,
+            late: false,
+            over: false,
             kill_at: None,
             limited: None,
-            open_questions: 0,
-            grant_wanted: false,
+            open_questions: BTreeSet::new(),
             camera,
             next_snapshot,
             developing: None,

@@ -3,6 +3,7 @@
 //! One loop waits for everything that can happen, and one function answers
 //! each. The limits of the spec are held here, whoever else is alive.
 
+use std::collections::BTreeSet;
 use std::future;
 use std::io::{self, Read, Write};
 use std::os::unix::process::ExitStatusExt;
@@ -31,7 +32,7 @@ use super::directory::{Directory, Registered, Running};
 use super::frames::{From, Kept, Line, Lines};
 use super::judge::Judge;
 use super::messages::{Command, Report};
-use super::pipes::Chunk;
+use super::pipes::{Chunk, Input, Unread};
 use super::snapshot::{Camera, SnapshotError};
 use super::spec::{Secrets, Spec};
 use crate::executor::{Conversation, Launch, Step};
@@ -106,14 +107,18 @@ pub(super) struct Attempt {
     pub(super) lines: Lines,
     pub(super) complaint: Vec<u8>,
     /// The agent's input; `None` once it is closed.
-    pub(super) input: Option<mpsc::UnboundedSender<String>>,
+    pub(super) input: Option<Input>,
     pub(super) clock: Clock,
     pub(super) cause: Option<Cause>,
+    /// Whether the cause came after the program's last word.
+    pub(super) late: bool,
+    /// Whether the program has said its last word.
+    pub(super) over: bool,
     /// When patience with an agent that should leave ends.
     pub(super) kill_at: Option<Instant>,
     pub(super) limited: Option<Limited>,
-    pub(super) open_questions: u32,
-    pub(super) grant_wanted: bool,
+    /// The tickets of questions that nobody has answered.
+    pub(super) open_questions: BTreeSet<String>,
     pub(super) camera: Option<Camera>,
     pub(super) next_snapshot: Option<Instant>,
     /// A snapshot that is being taken.
@@ -224,10 +229,13 @@ impl Attempt {
         for step in steps {
             match step {
                 Step::Send(line) => {
-                    if let Some(input) = &self.input {
-                        let _ = input.send(line);
+                    if self.input.as_ref().is_some_and(|input| input.send(line) == Err(Unread)) {
+                        let why = "it does not read what it is told".to_owned();
+                        self.stop(Cause::Internal(why));
+                        self.kill_by(Instant::now());
                     }
                 }
+                Step::CloseInput => self.input = None,
                 Step::Judge { ticket, call } => {
                     let tool = call.tool.clone();
                     let (verdict, ruling) = self.judge.judge(call);
@@ -241,13 +249,25 @@ impl Attempt {
                     });
                 }
                 Step::Ask { ticket, questions } => {
-                    self.open_questions += 1;
+                    self.open_questions.insert(ticket.clone());
                     self.waits();
                     self.report(Report::Questions { ticket, questions });
                 }
+                Step::Withdraw { ticket } => {
+                    self.open_questions.remove(&ticket);
+                    self.waits();
+                    self.report(Report::QuestionsWithdrawn { ticket });
+                }
                 Step::Show(sight) => self.report(Report::Seen(sight)),
                 Step::Over => {
+                    self.over = true;
                     self.input = None;
+                    // Nothing new starts, neither a turn of the model nor a
+                    // call, and how long it has run no longer matters.
+                    let why = "the program has said its last word";
+                    self.gateway.allowance().stop(why);
+                    self.judge.stop(why);
+                    self.clock.turn_off();
                     self.kill_by(Instant::now() + LEAVE);
                 }
                 Step::Breach { why } => {
@@ -260,13 +280,13 @@ impl Attempt {
 
     pub(super) fn fact(&mut self, fact: Fact) {
         self.clock.sign_of_life();
+        self.waits();
         match fact {
             Fact::Usage { spend } => self.report(Report::Usage { spend }),
-            Fact::GrantWanted { .. } => {
-                self.grant_wanted = true;
-                self.waits();
-                self.report(Report::GrantWanted);
-            }
+            Fact::GrantWanted { .. } => self.report(Report::GrantWanted),
+            // By now somebody else may wait.
+            Fact::GrantNotWanted if self.gateway.allowance().grant_waiters() > 0 => {}
+            Fact::GrantNotWanted => self.report(Report::GrantNotWanted),
             Fact::ProviderLimited { status, until } => {
                 self.limited = Some(Limited { until });
                 self.report(Report::ProviderLimited { status, until });
@@ -275,8 +295,6 @@ impl Attempt {
                 self.stop(Cause::Budget(BudgetScope::Agent));
             }
             Fact::Refused { why: Refusal::NoGrant { .. } } => {
-                self.grant_wanted = false;
-                self.waits();
                 self.stop(Cause::Budget(BudgetScope::Session));
             }
             Fact::Refused { why: Refusal::Stopped { .. } } => {}
@@ -290,16 +308,13 @@ impl Attempt {
         match command {
             Command::Grant { grant } => {
                 self.gateway.allowance().set_grant(grant);
-                self.grant_wanted = false;
-                self.control.grant_arrived();
-                self.waits();
             }
             Command::Stop => self.stop(Cause::Asked),
             Command::Answer { ticket, answers } => {
                 let steps = self.conversation.answered(&ticket, &answers);
                 // An answer to nothing, or a second one, changes nothing.
                 if !steps.is_empty() {
-                    self.open_questions = self.open_questions.saturating_sub(1);
+                    self.open_questions.remove(&ticket);
                     self.control.question_answered(&ticket);
                     self.waits();
                 }
@@ -309,7 +324,8 @@ impl Attempt {
     }
 
     fn waits(&mut self) {
-        self.clock.set_waiting(self.open_questions > 0 || self.grant_wanted);
+        let for_grant = self.gateway.allowance().grant_waiters() > 0;
+        self.clock.set_waiting(for_grant || !self.open_questions.is_empty());
     }
 
     /// Whatever is due.
@@ -319,9 +335,11 @@ impl Attempt {
             self.kill_at = None;
             process_tree::end_descendants(Duration::from_millis(200), main).await;
         }
-        if self.clock.exceeded(now).is_some() && self.gateway.allowance().is_busy() {
-            // A model that thinks for long is alive; the gateway has a limit
-            // for one that is not.
+        let at_work = self.gateway.allowance().is_busy() || self.conversation.is_at_work();
+        if self.clock.exceeded(now).is_some() && at_work {
+            // A model that thinks for long is alive, and so is a command that
+            // is silent for long. The gateway has a limit for the one; the wall
+            // clock is the limit for the other.
             self.clock.sign_of_life();
         }
         if self.cause.is_none()
@@ -368,13 +386,19 @@ impl Attempt {
     }
 
     /// Makes the agent stop: it is asked, and after its grace it is killed. The
-    /// first cause is the one that counts.
+    /// first cause is the one that counts, unless a breach follows.
     fn stop(&mut self, cause: Cause) {
         if self.cause.is_some() {
+            if matches!(cause, Cause::Breach(_)) {
+                self.cause = Some(cause);
+            }
             return;
         }
-        self.gateway.allowance().stop(stopped_because(&cause));
+        let why = stopped_because(&cause);
+        self.judge.stop(&why);
+        self.gateway.allowance().stop(why);
         self.cause = Some(cause);
+        self.late = self.over;
         let steps = self.conversation.interrupt();
         self.perform(steps);
         self.kill_by(Instant::now() + self.spec.limits.grace);
@@ -389,7 +413,9 @@ impl Attempt {
             // The same for each one that follows: once is enough.
             let text = format!("reports are no longer kept: {error}");
             if !self.warnings.contains(&text) {
-                self.warnings.push(text);
+                self.warnings.push(text.clone());
+                // Without them nobody knows what it spends.
+                self.stop(Cause::Internal(text));
             }
         }
     }
@@ -407,6 +433,7 @@ fn stopped_because(cause: &Cause) -> String {
     match cause {
         Cause::Wall(limit) => format!("it has run for {} s", limit.as_secs()),
         Cause::Idle(limit) => format!("it gave no sign of life for {} s", limit.as_secs()),
+        Cause::Waited(limit) => format!("it has waited for {} s", limit.as_secs()),
         Cause::Asked => "the session stops".to_owned(),
         Cause::Breach(why) | Cause::Loop(why) | Cause::Internal(why) => why.clone(),
         Cause::Budget(BudgetScope::Agent) => "its budget is spent".to_owned(),

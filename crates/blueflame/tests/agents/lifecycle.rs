@@ -30,7 +30,7 @@ pub fn acted_by(script: &str) -> Stage {
 }
 
 /// Waits until something is so; a test that waits in vain fails by its name.
-fn until(what: &str, mut so: impl FnMut() -> bool) {
+pub fn until(what: &str, mut so: impl FnMut() -> bool) {
     for _ in 0..1_500 {
         if so() {
             return;
@@ -126,6 +126,13 @@ fn output_is_kept_whatever_it_is() {
     assert!(output.lines().all(|line| line.len() < 300 << 10), "a record is too large");
 }
 
+/// The most memory that a process has had.
+pub fn peak_kilobytes(process: &Process) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{}/status", process.pid)).unwrap();
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    peak.trim().trim_end_matches(" kB").trim().parse().unwrap()
+}
+
 #[test]
 fn a_long_line_takes_a_bounded_amount_of_memory() {
     let script = "head -c 400000000 /dev/zero | tr '\\0' 'x'; echo; exec sleep 600";
@@ -141,9 +148,7 @@ fn a_long_line_takes_a_bounded_amount_of_memory() {
         std::thread::sleep(Duration::from_millis(100));
         settled
     });
-    let status = fs::read_to_string(format!("/proc/{}/status", process.pid)).unwrap();
-    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
-    let peak: u64 = peak.trim().trim_end_matches(" kB").trim().parse().unwrap();
+    let peak = peak_kilobytes(&process);
     process_tree::signal(&process, Signal::TERM).unwrap();
     let run = stage.follow(started, |_| None);
     assert!(peak < 128 << 10, "it took {peak} kB for a line of 400 MB");
@@ -292,9 +297,9 @@ fn nonsense_on_the_control_socket_harms_nobody() {
 }
 
 /// A stage whose agent is one of the ignored tests here.
-fn played_by(test: &str) -> Stage {
+pub fn played_by(test: &str) -> Stage {
     let this = std::env::current_exe().unwrap();
-    acted_by(&format!("exec '{}' --ignored --exact lifecycle::{test} --nocapture", this.display()))
+    acted_by(&format!("exec '{}' --ignored --exact {test} --nocapture", this.display()))
 }
 
 #[test]
@@ -326,7 +331,7 @@ fn an_agent_that_speaks_to_the_control_socket() {
 
 #[test]
 fn an_agent_that_speaks_to_the_control_socket_is_not_heard() {
-    let run = played_by("an_agent_that_speaks_to_the_control_socket").run();
+    let run = played_by("lifecycle::an_agent_that_speaks_to_the_control_socket").run();
     assert_eq!(run.file("spoken").as_deref(), Some(""), "{}", run.story());
     // It left by itself: its own order to stop did not count.
     assert_eq!(

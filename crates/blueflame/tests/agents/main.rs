@@ -4,6 +4,7 @@
 #![expect(clippy::print_stderr, reason = "a test that is skipped says so")]
 
 mod contract;
+mod conversations;
 mod install;
 mod lifecycle;
 mod planner;
