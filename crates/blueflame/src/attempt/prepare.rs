@@ -25,7 +25,7 @@ use tokio::time::Instant;
 
 use super::clock::Clock;
 use super::control::Control;
-use super::directory::{Directory, Running};
+use super::directory::{Directory, MARK, Running};
 use super::frames::{Kept, Lines};
 use super::judge::Judge;
 use super::link::control_socket;
@@ -83,32 +83,12 @@ impl Attempt {
         let conversation = executor.converse(&spec.order);
         let (gateway, facts) = Gateway::start(listener, token.clone(), allowance, settings);
 
-        let mut warnings = Vec::new();
-        let camera = match &spec.snapshots {
-            None => None,
-            Some(snapshots) => {
-                let (workspace, author, start) =
-                    (spec.workspace.clone(), spec.author.clone(), spec.start.clone());
-                match Camera::new(directory.snapshots(), workspace, author, start, snapshots).await
-                {
-                    Ok(camera) => Some(camera),
-                    Err(error) => {
-                        warnings.push(format!("no snapshots are taken: {error}"));
-                        None
-                    }
-                }
-            }
-        };
         let now = Instant::now();
-        let next_snapshot =
-            spec.snapshots.as_ref().filter(|_| camera.is_some()).map(|spec| now + spec.every);
-
         let output = append_to(&directory.output_file()).map_err(cannot)?;
-        let reports = append_to(&directory.reports_file()).map_err(cannot)?;
-        let (control, commands) =
-            Control::listen(&control_socket(&sockets), reports).map_err(cannot)?;
+        let (control, commands) = Control::listen(&control_socket(&sockets)).map_err(cannot)?;
         Ok(Attempt {
             terminate: signal(SignalKind::terminate()).map_err(cannot)?,
+            interrupt: signal(SignalKind::interrupt()).map_err(cannot)?,
             hang_up: signal(SignalKind::hangup()).map_err(cannot)?,
             started: Timestamp::now(),
             begun: now,
@@ -135,11 +115,35 @@ impl Attempt {
             kill_at: None,
             limited: None,
             open_questions: BTreeSet::new(),
-            camera,
-            next_snapshot,
+            camera: None,
+            next_snapshot: None,
             developing: None,
-            warnings,
+            warnings: Vec::new(),
         })
+    }
+
+    /// From here on, what is reported is kept. The file is only made now: one
+    /// without a registered process would be a riddle.
+    pub(super) fn keep_reports(&mut self) {
+        match append_to(&self.directory.reports_file()) {
+            Ok(file) => self.control.keep_in(file),
+            Err(error) => self.report_failed(&error),
+        }
+    }
+
+    /// An agent without snapshots is better than none.
+    pub(super) async fn prepare_camera(&mut self) {
+        let Some(snapshots) = &self.spec.snapshots else { return };
+        let (workspace, author, start) =
+            (self.spec.workspace.clone(), self.spec.author.clone(), self.spec.start.clone());
+        let place = self.directory.snapshots();
+        match Camera::new(place, workspace, author, start, snapshots).await {
+            Ok(camera) => {
+                self.camera = Some(camera);
+                self.next_snapshot = Some(Instant::now() + snapshots.every);
+            }
+            Err(error) => self.warn(format!("no snapshots are taken: {error}")),
+        }
     }
 
     pub(super) fn start_agent(&mut self) -> io::Result<(Child, mpsc::Receiver<Chunk>)> {
@@ -184,7 +188,7 @@ impl Attempt {
             ("GIT_COMMITTER_EMAIL", author.email.clone().into()),
             ("GIT_CONFIG_NOSYSTEM", "1".into()),
             ("GIT_TERMINAL_PROMPT", "0".into()),
-            ("BLUEFLAME_ATTEMPT", self.spec.agent.as_str().into()),
+            (MARK, self.directory.mark().into()),
         ]
         .into()
     }

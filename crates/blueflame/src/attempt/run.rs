@@ -28,7 +28,7 @@ use tokio::time::Instant;
 use super::clock::Clock;
 use super::conclude::{Cause, Exit, Limited};
 use super::control::Control;
-use super::directory::{Directory, Registered, Running};
+use super::directory::{Directory, DirectoryError, Registered, Running};
 use super::frames::{From, Kept, Line, Lines};
 use super::judge::Judge;
 use super::messages::{Command, Report};
@@ -46,8 +46,15 @@ const DRAIN: Duration = Duration::from_secs(2);
 /// needs up to five seconds to end what runs in its background.
 const LEAVE: Duration = Duration::from_secs(15);
 
+/// How long one round of killing takes at most.
+const KILL_GRACE: Duration = Duration::from_millis(200);
+const KILL_PATIENCE: Duration = Duration::from_millis(500);
+
 /// The end of the error stream that is kept for the result.
 const COMPLAINT: usize = 2_000;
+
+/// Said in place of a registration when another process has the attempt.
+pub(super) const HELD: &str = "held";
 
 /// Why an attempt could not even begin.
 #[derive(Debug, thiserror::Error)]
@@ -61,7 +68,13 @@ pub(super) fn cannot(error: impl std::fmt::Display) -> CannotBegin {
 /// Runs the attempt in a directory to its end.
 pub fn run(root: &Path) -> Result<(), CannotBegin> {
     let directory = Directory::open(root);
-    let running = directory.take_up().map_err(cannot)?;
+    let running = directory.take_up().map_err(|error| {
+        if let DirectoryError::Held { .. } = error {
+            // Whoever started us can tell this from other failures.
+            let _ = io::stdout().write_all(format!("{HELD}\n").as_bytes());
+        }
+        cannot(error)
+    })?;
     if directory.result().map_err(cannot)?.is_some() {
         return Ok(());
     }
@@ -81,7 +94,11 @@ pub fn run(root: &Path) -> Result<(), CannotBegin> {
 fn read_secrets() -> io::Result<Secrets> {
     let mut text = Vec::new();
     io::stdin().take(1 << 20).read_to_end(&mut text)?;
-    if text.is_empty() { Ok(Secrets::default()) } else { Ok(serde_json::from_slice(&text)?) }
+    if text.is_empty() {
+        let why = "nothing came over standard input: whoever started this is gone";
+        return Err(io::Error::new(io::ErrorKind::UnexpectedEof, why));
+    }
+    Ok(serde_json::from_slice(&text)?)
 }
 
 /// One agent run, from its preparation to its seal.
@@ -97,6 +114,7 @@ pub(super) struct Attempt {
     pub(super) commands: mpsc::Receiver<Command>,
     /// Heard from the first moment on that anyone knows of us.
     pub(super) terminate: Signal,
+    pub(super) interrupt: Signal,
     pub(super) hang_up: Signal,
     pub(super) gateway: Gateway,
     pub(super) facts: mpsc::UnboundedReceiver<Fact>,
@@ -146,6 +164,8 @@ impl Attempt {
 
     async fn supervise(mut self) -> Result<(), CannotBegin> {
         self.register()?;
+        self.keep_reports();
+        self.prepare_camera().await;
         let exit = match self.start_agent() {
             Ok((child, chunks)) => self.attend(child, chunks).await,
             Err(error) => {
@@ -187,6 +207,7 @@ impl Attempt {
                 Some(command) = self.commands.recv() => self.command(command),
                 taken = developed(&mut self.developing) => self.developed(taken),
                 _ = self.terminate.recv() => self.stop(Cause::Asked),
+                _ = self.interrupt.recv() => self.stop(Cause::Asked),
                 // The terminal of the person is gone; the work goes on.
                 _ = self.hang_up.recv() => {}
                 () = sleep_until(until) => self.time(main).await,
@@ -333,7 +354,12 @@ impl Attempt {
         let now = Instant::now();
         if self.kill_at.is_some_and(|at| at <= now) {
             self.kill_at = None;
-            process_tree::end_descendants(Duration::from_millis(200), main).await;
+            // Briefly, because nothing else is attended to meanwhile; what is
+            // left then is ended in the next round.
+            let ended = process_tree::end_descendants(KILL_GRACE, KILL_PATIENCE, main).await;
+            if ended.is_err() {
+                self.kill_at = Some(now + 2 * KILL_PATIENCE);
+            }
         }
         let at_work = self.gateway.allowance().is_busy() || self.conversation.is_at_work();
         if self.clock.exceeded(now).is_some() && at_work {
@@ -373,12 +399,16 @@ impl Attempt {
         self.next_snapshot = every.map(|every| Instant::now() + every);
     }
 
-    /// The state of the work as the agent left it.
-    pub(super) async fn last_snapshot(&mut self) {
+    /// A snapshot that is being taken is given up.
+    pub(super) async fn stop_developing(&mut self) {
         if let Some(developing) = self.developing.take() {
             developing.abort();
             let _ = developing.await;
         }
+    }
+
+    /// The state of the work as the agent left it.
+    pub(super) async fn last_snapshot(&mut self) {
         if let Some(mut camera) = self.camera.take() {
             let taken = camera.take().await;
             self.developed((camera, taken));
@@ -410,13 +440,17 @@ impl Attempt {
 
     pub(super) fn report(&mut self, report: Report) {
         if let Err(error) = self.control.report(report) {
-            // The same for each one that follows: once is enough.
-            let text = format!("reports are no longer kept: {error}");
-            if !self.warnings.contains(&text) {
-                self.warnings.push(text.clone());
-                // Without them nobody knows what it spends.
-                self.stop(Cause::Internal(text));
-            }
+            self.report_failed(&error);
+        }
+    }
+
+    pub(super) fn report_failed(&mut self, error: &io::Error) {
+        // The same for each one that follows: once is enough.
+        let text = format!("reports are no longer kept: {error}");
+        if !self.warnings.contains(&text) {
+            self.warnings.push(text.clone());
+            // Without them nobody knows what it spends.
+            self.stop(Cause::Internal(text));
         }
     }
 
