@@ -197,16 +197,16 @@ fn children() -> Vec<i32> {
     let threads = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
     let lists = threads.map(|thread| fs::read_to_string(thread.path().join("children")));
     let lists: io::Result<Vec<String>> = lists.collect();
-    match lists {
-        Ok(lists) => {
-            lists.iter().flat_map(|it| it.split_ascii_whitespace()).flat_map(str::parse).collect()
-        }
-        // A kernel without these lists.
-        Err(_) => {
-            let own = process::getpid().as_raw_pid();
-            all().into_iter().filter(|(_, stat)| stat.parent == own).map(|(pid, _)| pid).collect()
-        }
+    if let Ok(lists) = lists {
+        return lists
+            .iter()
+            .flat_map(|list| list.split_ascii_whitespace())
+            .flat_map(str::parse)
+            .collect();
     }
+    // A kernel without these lists.
+    let own = process::getpid().as_raw_pid();
+    all().into_iter().filter(|(_, stat)| stat.parent == own).map(|(pid, _)| pid).collect()
 }
 
 /// The processes that were started with this in their environment.

@@ -118,14 +118,14 @@ impl Inner {
                     Some(*until)
                 }
             };
-            let changed = match until {
+            let waited = match until {
                 None => changes.changed().await,
                 Some(until) => match tokio::time::timeout_at(until, changes.changed()).await {
-                    Ok(changed) => changed,
+                    Ok(waited) => waited,
                     Err(_) => return Err(Refusal::NoGrant { waited: self.grant_wait }),
                 },
             };
-            if changed.is_err() {
+            if waited.is_err() {
                 let why = "nobody hands out grants any more".to_owned();
                 return Err(Refusal::Stopped { why });
             }

@@ -150,7 +150,7 @@ async fn accept(listener: UnixListener, shared: Arc<Shared>, commands: mpsc::Sen
 async fn serve(stream: UnixStream, shared: Arc<Shared>, commands: mpsc::Sender<Command>) {
     // One that cannot be placed, because it is gone already, is no orchestrator.
     let caller = stream.peer_cred().ok().and_then(|it| it.pid());
-    if !caller.is_some_and(|pid| process_tree::is_outside(pid)) {
+    if !caller.is_some_and(process_tree::is_outside) {
         return;
     }
     let _listens = Listens::new(&shared);

@@ -97,14 +97,12 @@ fn start_within(
         let read = stdout.map(|it| BufReader::new(it).take(LONGEST).read_line(&mut line));
         let _ = tell.send(read.unwrap_or(Ok(0)).map(|_| line));
     });
-    let line = match told.recv_timeout(within) {
-        Ok(line) => line?,
-        Err(_) => {
-            let _ = child.kill();
-            let _ = child.wait();
-            return Err(StartError::TooSlow { within });
-        }
+    let Ok(line) = told.recv_timeout(within) else {
+        let _ = child.kill();
+        let _ = child.wait();
+        return Err(StartError::TooSlow { within });
     };
+    let line = line?;
     if let Ok(registered) = serde_json::from_str(&line) {
         return Ok(Started { child, registered });
     }

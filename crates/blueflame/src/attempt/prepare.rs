@@ -39,7 +39,7 @@ use crate::executor::{self, Ground};
 const MOST_OUTPUT: u64 = 256 << 20;
 
 impl Attempt {
-    pub(super) async fn prepare(
+    pub(super) fn prepare(
         directory: Directory,
         spec: Spec,
         secrets: &Secrets,

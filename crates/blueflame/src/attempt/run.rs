@@ -86,7 +86,7 @@ pub fn run(root: &Path) -> Result<(), CannotBegin> {
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(cannot)?;
     runtime.block_on(async {
-        let attempt = Attempt::prepare(directory, spec, &secrets, running).await?;
+        let attempt = Attempt::prepare(directory, spec, &secrets, running)?;
         attempt.supervise().await
     })
 }

@@ -24,11 +24,11 @@ pub struct Claude;
 const RETRIES: &str = "4";
 
 impl Executor for Claude {
-    fn name(&self) -> &str {
+    fn name(&self) -> &'static str {
         "claude"
     }
 
-    fn program(&self) -> Option<&str> {
+    fn program(&self) -> Option<&'static str> {
         Some("claude")
     }
 

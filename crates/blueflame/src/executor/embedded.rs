@@ -9,7 +9,7 @@ use super::{Conversation, Executor, Ground, Launch, Order, Tested};
 pub struct Embedded;
 
 impl Executor for Embedded {
-    fn name(&self) -> &str {
+    fn name(&self) -> &'static str {
         "embedded"
     }
 

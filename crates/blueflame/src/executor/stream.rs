@@ -358,13 +358,11 @@ fn values(line: &[u8]) -> usize {
 
 /// The beginning of a text, for showing it.
 fn beginning(text: &str) -> String {
-    match text.len() {
-        0..=MOST_SHOWN => text.to_owned(),
-        _ => {
-            let whole = (0..=MOST_SHOWN).rev().find(|at| text.is_char_boundary(*at));
-            format!("{}…", &text[..whole.unwrap_or(0)])
-        }
+    if text.len() <= MOST_SHOWN {
+        return text.to_owned();
     }
+    let whole = (0..=MOST_SHOWN).rev().find(|at| text.is_char_boundary(*at));
+    format!("{}…", &text[..whole.unwrap_or(0)])
 }
 
 /// A prompt that starts with `/` would be taken for a command of the program
