@@ -136,8 +136,9 @@ fn a_finished_run_stays_finished_however_it_leaves() {
     );
     let mut ready = 0;
     let run = stage.run_with(|report| {
-        ready += u32::from(matches!(report, Report::Seen(_)));
-        (ready == 2).then_some(Command::Stop)
+        let seen = matches!(report, Report::Seen(_));
+        ready += u32::from(seen);
+        (seen && ready == 2).then_some(Command::Stop)
     });
     expect(&run, "stopped");
     let Ending::Stopped { text, .. } = &run.sealed.ending else { panic!() };
