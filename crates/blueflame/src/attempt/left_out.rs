@@ -75,7 +75,7 @@ pub fn look(workspace: &Path, exclude: &[LockPath], patience: Duration) -> Optio
             let Ok(name) = below(&place) else { continue };
             // Whatever is large in there is left out with it.
             let inside = |it: &LeftOut| {
-                it.path().strip_prefix(name.as_slice()).is_some_and(|rest| rest[0] == b'/')
+                it.path().strip_prefix(name.as_slice()).is_some_and(|rest| rest.starts_with(b"/"))
             };
             found.retain(|it| !inside(it));
             found.push(LeftOut::Repository(name));

@@ -214,8 +214,10 @@ impl Camera {
         for (path, oid) in &self.submodules {
             let in_the_way = |entry: &Entry| {
                 let longer = entry.path.strip_prefix(path.as_slice());
-                longer.is_some_and(|rest| rest.is_empty() || rest[0] == b'/')
-                    || path.strip_prefix(entry.path.as_slice()).is_some_and(|it| it[0] == b'/')
+                longer.is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
+                    || path
+                        .strip_prefix(entry.path.as_slice())
+                        .is_some_and(|it| it.starts_with(b"/"))
             };
             if !entries.iter().any(in_the_way) {
                 lines.extend_from_slice(format!("{GITLINK} {oid}\t").as_bytes());

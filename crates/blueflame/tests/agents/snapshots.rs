@@ -148,14 +148,19 @@ fn submodules_stay_as_they_were_and_are_not_looked_into() {
         .arg(format!(
             "set -e
 {}
-git add src/module && git commit -q -m module && git rev-parse HEAD",
-            trap("src/module", &planted.display().to_string())
+{}
+git add src/module vendor/module && git commit -q -m modules && git rev-parse HEAD",
+            trap("src/module", &planted.display().to_string()),
+            trap("vendor/module", &planted.display().to_string()),
         ))
         .output()
         .unwrap();
     assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
     let start = String::from_utf8(made.stdout).unwrap();
     stage.spec.start = Oid::new(start.lines().last().unwrap()).unwrap();
+    // Where nobody looks for repositories, git must not find one either.
+    let exclude = &mut stage.spec.snapshots.as_mut().unwrap().exclude;
+    exclude.push(blueflame_core::lock_path::LockPath::new("vendor").unwrap());
     let _ = fs::remove_file(&planted);
     let run = run(stage);
     assert!(!planted.exists(), "what was planted in the submodule was run");
