@@ -11,7 +11,7 @@ use std::io;
 use std::time::Duration;
 
 use blueflame_core::event::Process;
-use rustix::process::{self, Pid, PidfdFlags, Signal, WaitOptions};
+use rustix::process::{self, Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, WaitOptions};
 
 /// What `/proc/<pid>/stat` says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,10 +83,47 @@ pub fn descendants() -> Vec<Process> {
     found
 }
 
+/// Whether a process runs and is not below this one. With [`adopt_orphans`],
+/// nothing that was started here ever gets outside.
+pub fn is_outside(pid: i32) -> bool {
+    let own = process::getpid().as_raw_pid();
+    if pid <= 0 {
+        // It is in a place that this process cannot see.
+        return false;
+    }
+    let mut next = pid;
+    // Parents die and numbers are used again: a walk that does not end is no
+    // proof.
+    for _ in 0..10_000 {
+        match next {
+            // The first process, or what is beyond it.
+            0 | 1 => return true,
+            _ if next == own => return false,
+            _ => match stat(next) {
+                Some(stat) => next = stat.parent,
+                None => return false,
+            },
+        }
+    }
+    false
+}
+
+/// Something was still there when the time was up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Survivors;
+
 /// Ends everything below this process: asks, waits for at most `grace`, and then
-/// makes sure. Children that were adopted are taken leave of; `awaited` is one
-/// that somebody else waits for.
-pub async fn end_descendants(grace: Duration, awaited: Option<u32>) {
+/// kills, for at most `patience`. Children that were adopted are taken leave of;
+/// `awaited` is one that somebody else waits for.
+///
+/// A look into `/proc` that finds nothing proves nothing: a process that forks
+/// and exits all the time is easily overlooked. The proof is that no children
+/// are left, because with [`adopt_orphans`] every orphan becomes one.
+pub async fn end_descendants(
+    grace: Duration,
+    patience: Duration,
+    awaited: Option<u32>,
+) -> Result<(), Survivors> {
     let deadline = tokio::time::Instant::now() + grace;
     for process in descendants() {
         let _ = signal(&process, Signal::TERM);
@@ -96,8 +133,8 @@ pub async fn end_descendants(grace: Duration, awaited: Option<u32>) {
     let mut pause = Duration::from_millis(5);
     loop {
         reap(awaited);
-        if descendants().is_empty() {
-            return;
+        if none_left(awaited) {
+            return Ok(());
         }
         if tokio::time::Instant::now() + pause > deadline {
             break;
@@ -105,32 +142,86 @@ pub async fn end_descendants(grace: Duration, awaited: Option<u32>) {
         tokio::time::sleep(pause).await;
         pause = (pause * 2).min(Duration::from_millis(100));
     }
+    let deadline = tokio::time::Instant::now() + patience;
     loop {
-        let left = descendants();
-        if left.is_empty() {
-            return;
+        // Layer by layer: when a child dies, its children become ours. This is
+        // quick enough to catch one that only lives for a moment; for a while
+        // nobody else has a turn.
+        let turn = std::time::Instant::now();
+        while turn.elapsed() < Duration::from_millis(4) {
+            for child in children() {
+                // The number is the child's until we have taken leave of it.
+                if let Some(pid) = Pid::from_raw(child) {
+                    let _ = process::kill_process(pid, Signal::KILL);
+                }
+            }
+            reap(awaited);
+            if none_left(awaited) {
+                return Ok(());
+            }
         }
-        // Whoever forks meanwhile is found in the next round.
-        for process in left {
-            let _ = signal(&process, Signal::KILL);
+        if tokio::time::Instant::now() > deadline {
+            return Err(Survivors);
         }
-        tokio::time::sleep(Duration::from_millis(2)).await;
-        reap(awaited);
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+}
+
+/// Whether there are no children, except for the end of one that is awaited.
+fn none_left(awaited: Option<u32>) -> bool {
+    let any = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    match process::waitid(WaitId::All, any) {
+        Err(rustix::io::Errno::CHILD) => true,
+        Ok(_) | Err(_) => awaited.is_some_and(|awaited| {
+            let is_its_end = |child: &i32| {
+                u32::try_from(*child) == Ok(awaited) && stat(*child).is_none_or(|it| it.zombie)
+            };
+            children().iter().all(is_its_end)
+        }),
     }
 }
 
 /// Takes leave of adopted children that have ended.
 fn reap(awaited: Option<u32>) {
-    let own = process::getpid().as_raw_pid();
-    for (pid, stat) in all() {
-        if stat.parent == own
-            && stat.zombie
-            && u32::try_from(pid).ok() != awaited
-            && let Some(pid) = Pid::from_raw(pid)
+    for child in children() {
+        if u32::try_from(child).ok() != awaited
+            && let Some(pid) = Pid::from_raw(child)
         {
             let _ = process::waitpid(Some(pid), WaitOptions::NOHANG);
         }
     }
+}
+
+/// The children of this process, ended or not.
+fn children() -> Vec<i32> {
+    let threads = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
+    let lists = threads.map(|thread| fs::read_to_string(thread.path().join("children")));
+    let lists: io::Result<Vec<String>> = lists.collect();
+    if let Ok(lists) = lists {
+        return lists
+            .iter()
+            .flat_map(|list| list.split_ascii_whitespace())
+            .flat_map(str::parse)
+            .collect();
+    }
+    // A kernel without these lists.
+    let own = process::getpid().as_raw_pid();
+    all().into_iter().filter(|(_, stat)| stat.parent == own).map(|(pid, _)| pid).collect()
+}
+
+/// The processes that were started with this in their environment.
+pub fn with_environment(variable: &str, value: &str) -> Vec<Process> {
+    let pair = format!("{variable}={value}");
+    let own = std::process::id();
+    let pids = all().into_keys().filter_map(|pid| u32::try_from(pid).ok());
+    // Known first and looked at after: the environment is that of this process
+    // or of none.
+    let known = pids.filter(|pid| *pid != own).filter_map(identify);
+    let marked = |process: &Process| {
+        let environment = fs::read(format!("/proc/{}/environ", process.pid)).unwrap_or_default();
+        environment.split(|byte| *byte == 0).any(|it| it == pair.as_bytes())
+    };
+    known.filter(|process| marked(process) && is_running(process)).collect()
 }
 
 fn all() -> BTreeMap<i32, Stat> {

@@ -37,6 +37,10 @@ struct State {
     stopped: Option<String>,
     /// The grant that was too small when more was last asked for.
     asked_at: Option<Budget>,
+    /// Requests that wait for a larger grant right now.
+    grant_waiters: usize,
+    /// Requests whose provider is being waited for right now.
+    awaited: usize,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -73,6 +77,8 @@ impl Allowance {
                 next: 0,
                 stopped: None,
                 asked_at: None,
+                grant_waiters: 0,
+                awaited: 0,
             }),
             changed: watch::Sender::new(0),
         })
@@ -106,9 +112,28 @@ impl Allowance {
         self.state().known()
     }
 
-    /// Whether a request is under way.
+    /// Whether a provider is being waited for. A request whose answer the agent
+    /// does not take keeps nobody busy.
     pub fn is_busy(&self) -> bool {
-        !self.state().under_way.is_empty()
+        self.state().awaited > 0
+    }
+
+    /// How many requests wait for a larger grant. Whoever hangs up waits no
+    /// longer.
+    pub fn grant_waiters(&self) -> usize {
+        self.state().grant_waiters
+    }
+
+    /// A request waits for a larger grant for as long as this is held.
+    pub(crate) fn wait_for_grant(self: &Arc<Self>) -> GrantWait {
+        self.state().grant_waiters += 1;
+        GrantWait(Arc::clone(self))
+    }
+
+    /// The provider is waited for as long as this is held.
+    pub(crate) fn await_provider(self: &Arc<Self>) -> Awaited {
+        self.state().awaited += 1;
+        Awaited(Arc::clone(self))
     }
 
     pub(crate) fn watch(&self) -> watch::Receiver<u64> {
@@ -170,6 +195,34 @@ fn reached(limit: Budget, spend: &Spend) -> bool {
         Budget::Tokens(limit) => limit,
     };
     unit.measure(spend) >= limit
+}
+
+/// A request that waits for a larger grant.
+#[derive(Debug)]
+pub(crate) struct GrantWait(Arc<Allowance>);
+
+impl GrantWait {
+    /// Gives the waiting up; whether nobody waits any more. Whoever comes next
+    /// asks anew.
+    pub(crate) fn leave(&mut self) -> bool {
+        let mut state = self.0.state();
+        state.grant_waiters = state.grant_waiters.saturating_sub(1);
+        if state.grant_waiters == 0 {
+            state.asked_at = None;
+        }
+        state.grant_waiters == 0
+    }
+}
+
+/// A request whose provider is being waited for.
+#[derive(Debug)]
+pub(crate) struct Awaited(Arc<Allowance>);
+
+impl Drop for Awaited {
+    fn drop(&mut self) {
+        let mut state = self.0.state();
+        state.awaited = state.awaited.saturating_sub(1);
+    }
 }
 
 /// A request that is under way. Dropping it says that it cost nothing more

@@ -16,6 +16,9 @@ pub enum Fact {
     Usage { spend: Spend },
     /// A request waits for a larger grant.
     GrantWanted { spend: Spend },
+    /// No request waits for a grant any more: it came, or whoever waited hung
+    /// up or was refused.
+    GrantNotWanted,
     /// The provider wants a pause. The time is missing if it named none.
     ProviderLimited { status: u16, until: Option<Timestamp> },
     /// A request was turned away.

@@ -14,7 +14,7 @@ use bytes::Bytes;
 use http_body::{Body as HttpBody, Frame, SizeHint};
 use tokio::time::Sleep;
 
-use crate::allowance::Ticket;
+use crate::allowance::{Awaited, Ticket};
 use crate::facts::Fact;
 use crate::gateway::Inner;
 use crate::meter::Meter;
@@ -137,7 +137,7 @@ pub(crate) struct Flow {
     idle: Duration,
     /// Runs only while the provider is waited for: an agent that takes its
     /// time must not make the provider look slow.
-    waiting: Option<Pin<Box<Sleep>>>,
+    waiting: Option<(Pin<Box<Sleep>>, Awaited)>,
     /// What broke the answer off, until it is passed on.
     broken: Option<BodyError>,
 }
@@ -204,19 +204,24 @@ impl HttpBody for Flow {
                 Poll::Ready(Some(Ok(frame)))
             }
             Poll::Ready(Some(Err(error))) => {
+                this.waiting = None;
                 this.break_off(error, context);
                 Poll::Pending
             }
             Poll::Ready(None) => {
+                this.waiting = None;
                 this.finish();
                 Poll::Ready(None)
             }
             Poll::Pending => {
                 let idle = this.idle;
-                let waiting =
-                    this.waiting.get_or_insert_with(|| Box::pin(tokio::time::sleep(idle)));
+                let (waiting, _) = this.waiting.get_or_insert_with(|| {
+                    let awaited = this.gateway.allowance.await_provider();
+                    (Box::pin(tokio::time::sleep(idle)), awaited)
+                });
                 std::task::ready!(waiting.as_mut().poll(context));
                 let why = format!("the provider sent nothing for {} s", idle.as_secs());
+                this.waiting = None;
                 this.break_off(why.into(), context);
                 Poll::Pending
             }

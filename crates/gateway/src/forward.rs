@@ -12,7 +12,7 @@ use hyper::header::{CONTENT_TYPE, HeaderName, HeaderValue, SET_COOKIE};
 use hyper::{Method, Request, Response, StatusCode};
 use jiff::Timestamp;
 
-use crate::allowance::{Ticket, Verdict};
+use crate::allowance::{GrantWait, Ticket, Verdict};
 use crate::dialect::Dialect;
 use crate::facts::Fact;
 use crate::flow::{Account, Counted, Flow};
@@ -85,7 +85,7 @@ impl Inner {
     }
 
     /// Waits until the request may go, or until it is clear that it may not.
-    async fn admit(&self, asked: &Asked) -> Result<Ticket, Refusal> {
+    async fn admit(self: &Arc<Self>, asked: &Asked) -> Result<Ticket, Refusal> {
         let usage = Usage {
             input: estimate(asked.body.len() as u64),
             output: asked.most_output.unwrap_or(MOST_OUTPUT),
@@ -93,27 +93,43 @@ impl Inner {
         };
         let reserve = Spend { usage, cost: self.prices.charged(&asked.model).cost(&usage) };
         let mut changes = self.allowance.watch();
-        let waiting = async {
-            loop {
-                // Marked first, so that a change during the judgement counts.
-                changes.borrow_and_update();
-                match self.allowance.judge(reserve) {
-                    Verdict::Go(ticket) => return Ok(ticket),
-                    Verdict::Refuse(refusal) => return Err(refusal),
-                    Verdict::WaitForOthers | Verdict::WaitForGrant { first: false } => {}
-                    Verdict::WaitForGrant { first: true } => {
+        // Only the wait for a grant has an end of its own: requests of the same
+        // agent that run side by side do end.
+        let mut for_grant: Option<(tokio::time::Instant, ForGrant<'_>)> = None;
+        loop {
+            // Marked first, so that a change during the judgement counts.
+            changes.borrow_and_update();
+            let until = match self.allowance.judge(reserve) {
+                Verdict::Go(ticket) => return Ok(ticket),
+                Verdict::Refuse(refusal) => return Err(refusal),
+                Verdict::WaitForOthers => {
+                    for_grant = None;
+                    None
+                }
+                Verdict::WaitForGrant { first } => {
+                    let (until, _) = for_grant.get_or_insert_with(|| {
+                        let until = tokio::time::Instant::now() + self.grant_wait;
+                        (until, ForGrant { wait: self.allowance.wait_for_grant(), inner: self })
+                    });
+                    if first {
                         let spend = self.allowance.spent();
                         self.facts.tell(Fact::GrantWanted { spend });
                     }
+                    Some(*until)
                 }
-                if changes.changed().await.is_err() {
-                    let why = "nobody hands out grants any more".to_owned();
-                    return Err(Refusal::Stopped { why });
-                }
+            };
+            let waited = match until {
+                None => changes.changed().await,
+                Some(until) => match tokio::time::timeout_at(until, changes.changed()).await {
+                    Ok(waited) => waited,
+                    Err(_) => return Err(Refusal::NoGrant { waited: self.grant_wait }),
+                },
+            };
+            if waited.is_err() {
+                let why = "nobody hands out grants any more".to_owned();
+                return Err(Refusal::Stopped { why });
             }
-        };
-        let waited = self.grant_wait;
-        tokio::time::timeout(waited, waiting).await.unwrap_or(Err(Refusal::NoGrant { waited }))
+        }
     }
 
     async fn forward(self: &Arc<Self>, asked: Asked, mut account: Option<Account>) -> Answer {
@@ -121,7 +137,10 @@ impl Inner {
         if let Some(account) = &mut account {
             account.sent();
         }
-        let answer = match self.upstream.ask(&asked, &self.timeouts).await {
+        let awaited = self.allowance.await_provider();
+        let answer = self.upstream.ask(&asked, &self.timeouts).await;
+        drop(awaited);
+        let answer = match answer {
             Ok(answer) => answer,
             Err(none) => {
                 if let Some(account) = account.as_mut().filter(|_| !none.may_cost()) {
@@ -159,6 +178,20 @@ impl Inner {
         };
         let flow = Flow::new(Arc::clone(self), body, counted, good);
         Response::from_parts(head, flow.boxed_unsync())
+    }
+}
+
+/// Tells when nobody waits for a grant any more, however the waiting ends.
+struct ForGrant<'i> {
+    wait: GrantWait,
+    inner: &'i Inner,
+}
+
+impl Drop for ForGrant<'_> {
+    fn drop(&mut self) {
+        if self.wait.leave() {
+            self.inner.facts.tell(Fact::GrantNotWanted);
+        }
     }
 }
 

@@ -19,6 +19,8 @@ pub enum Cause {
     Wall(Duration),
     /// It gave no sign of life for this long.
     Idle(Duration),
+    /// It had waited for people for this long.
+    Waited(Duration),
     /// The session stops.
     Asked,
     /// It made a call that was not allowed, or never asked about.
@@ -35,6 +37,8 @@ pub enum Cause {
 #[derive(Clone, Debug, Default)]
 pub struct Known {
     pub cause: Option<Cause>,
+    /// Whether the cause came when the program had said its last word already.
+    pub late: bool,
     /// The last word of the provider about a pause.
     pub limited: Option<Limited>,
     pub account: Account,
@@ -79,8 +83,13 @@ const SIGKILL: i32 = 9;
 
 pub fn conclude(known: &Known, now: Timestamp) -> Ending {
     let crashed = |detail: String| Ending::Failed(Outcome::Crashed { detail });
-    match &known.cause {
-        Some(Cause::Wall(_) | Cause::Idle(_)) => return Ending::Failed(Outcome::TimedOut),
+    // What came after the end did not end it. A breach is never forgiven.
+    let breach = matches!(known.cause, Some(Cause::Breach(_)));
+    let cause = known.cause.as_ref().filter(|_| breach || !known.late);
+    match cause {
+        Some(Cause::Wall(_) | Cause::Idle(_) | Cause::Waited(_)) => {
+            return Ending::Failed(Outcome::TimedOut);
+        }
         Some(Cause::Asked) => return Ending::Failed(Outcome::Killed { by: Killer::Us }),
         Some(Cause::Breach(why)) => {
             return Ending::Failed(Outcome::Violated { violations: vec![why.clone()] });
@@ -170,9 +179,11 @@ mod tests {
 
     #[test]
     fn each_end_has_its_place_in_the_taxonomy() {
+        const WHILE: Duration = Duration::from_secs(9);
         let now = Timestamp::from_second(1_000_000).unwrap();
         let later = now + Duration::from_secs(3600);
         let caused = |cause, end| Known { cause: Some(cause), ..told(end) };
+        let late = |cause, end| Known { late: true, ..caused(cause, end) };
         let with_limit = |until| Known { limited: Some(Limited { until }), ..api(Some(429)) };
         for (what, known, expected) in [
             ("done", told(Told::Finished), "stopped"),
@@ -190,6 +201,15 @@ mod tests {
             ("ours", caused(Cause::Internal("x".into()), Told::Finished), "crashed"),
             ("interrupted by others", told(Told::Interrupted), "killed"),
             ("401", api(Some(401)), "crashed"),
+            ("stopped, finished", late(Cause::Asked, Told::Finished), "stopped"),
+            ("too long, finished", late(Cause::Wall(WHILE), Told::Finished), "stopped"),
+            ("silent, finished", late(Cause::Idle(WHILE), Told::Finished), "stopped"),
+            ("full disk, finished", late(Cause::Internal("x".into()), Told::Finished), "stopped"),
+            ("stopped, had failed", late(Cause::Asked, Told::MaxTurns), "max-turns"),
+            ("breach, finished", late(Cause::Breach("x".into()), Told::Finished), "violated"),
+            ("waited for ever", caused(Cause::Waited(WHILE), Told::Nothing), "timed-out"),
+            ("stopped, then finished", caused(Cause::Asked, Told::Finished), "killed"),
+            ("too long, then finished", caused(Cause::Wall(WHILE), Told::Finished), "timed-out"),
             ("429", api(Some(429)), "rate-limited"),
             ("529", api(Some(529)), "rate-limited"),
             ("500", api(Some(500)), "crashed"),

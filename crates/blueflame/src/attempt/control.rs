@@ -2,19 +2,23 @@
 //!
 //! Whoever connects is first told how things stand, and then what happens. One
 //! that does not keep up is hung up on; it can connect again and is told anew.
+//! Whoever belongs to the agent is hung up on at once: an agent must not grant
+//! itself money or answer its own questions.
 
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::broadcast::{self, error::RecvError};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 
 use super::messages::{Command, Report};
+use crate::process_tree;
 
 /// Reports that a listener may be behind.
 const BACKLOG: usize = 4096;
@@ -26,13 +30,16 @@ const LONGEST: u64 = 1 << 20;
 #[derive(Debug)]
 pub struct Control {
     shared: Arc<Shared>,
-    file: File,
+    /// Where lasting reports are kept, once there is such a file.
+    file: Option<File>,
 }
 
 #[derive(Debug)]
 struct Shared {
     live: broadcast::Sender<Report>,
     latest: Mutex<Latest>,
+    /// How many listen.
+    listeners: watch::Sender<usize>,
 }
 
 /// What someone who comes late has to know.
@@ -51,6 +58,14 @@ impl Latest {
                 self.questions.insert(ticket.clone(), report.clone());
                 return;
             }
+            Report::QuestionsWithdrawn { ticket } => {
+                self.questions.remove(ticket);
+                return;
+            }
+            Report::GrantNotWanted => {
+                self.last.remove("grant wanted");
+                return;
+            }
             Report::Usage { .. } => "usage",
             Report::GrantWanted => "grant wanted",
             Report::ProviderLimited { .. } => "provider limited",
@@ -63,25 +78,33 @@ impl Latest {
 }
 
 impl Control {
-    /// Listens at `path`, and keeps what lasts in `reports`.
-    pub fn listen(path: &Path, reports: File) -> io::Result<(Control, mpsc::Receiver<Command>)> {
+    pub fn listen(path: &Path) -> io::Result<(Control, mpsc::Receiver<Command>)> {
         // What an earlier process left; the lock says that it is gone.
         let _ = std::fs::remove_file(path);
         let listener = UnixListener::bind(path)?;
-        let shared =
-            Arc::new(Shared { live: broadcast::channel(BACKLOG).0, latest: Mutex::default() });
+        let shared = Arc::new(Shared {
+            live: broadcast::channel(BACKLOG).0,
+            latest: Mutex::default(),
+            listeners: watch::Sender::new(0),
+        });
         let (commands, received) = mpsc::channel(64);
         tokio::spawn(accept(listener, Arc::clone(&shared), commands));
-        Ok((Control { shared, file: reports }, received))
+        Ok((Control { shared, file: None }, received))
+    }
+
+    /// Keeps lasting reports in this file from now on.
+    pub fn keep_in(&mut self, file: File) {
+        self.file = Some(file);
     }
 
     pub fn report(&mut self, report: Report) -> io::Result<()> {
-        let kept = if report.lasts() {
-            let mut line = serde_json::to_vec(&report)?;
-            line.push(b'\n');
-            self.file.write_all(&line)
-        } else {
-            Ok(())
+        let kept = match &mut self.file {
+            Some(file) if report.lasts() => {
+                let mut line = serde_json::to_vec(&report)?;
+                line.push(b'\n');
+                file.write_all(&line)
+            }
+            Some(_) | None => Ok(()),
         };
         let mut latest = self.shared.latest();
         latest.note(&report);
@@ -90,17 +113,20 @@ impl Control {
         kept
     }
 
-    pub fn grant_arrived(&self) {
-        self.shared.latest().last.remove("grant wanted");
-    }
-
     pub fn question_answered(&self, ticket: &str) {
         self.shared.latest().questions.remove(ticket);
     }
 
     /// What is kept of a run that is over is on the disk.
     pub fn flush(&self) -> io::Result<()> {
-        self.file.sync_data()
+        self.file.as_ref().map_or(Ok(()), File::sync_data)
+    }
+
+    /// Waits until everyone who listens was told that it has ended, or for as
+    /// long as may be.
+    pub async fn told(&self, at_most: Duration) {
+        let mut listeners = self.shared.listeners.subscribe();
+        let _ = tokio::time::timeout(at_most, listeners.wait_for(|count| *count == 0)).await;
     }
 }
 
@@ -116,12 +142,18 @@ async fn accept(listener: UnixListener, shared: Arc<Shared>, commands: mpsc::Sen
             Ok((stream, _)) => {
                 tokio::spawn(serve(stream, Arc::clone(&shared), commands.clone()));
             }
-            Err(_) => tokio::time::sleep(std::time::Duration::from_millis(50)).await,
+            Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
         }
     }
 }
 
 async fn serve(stream: UnixStream, shared: Arc<Shared>, commands: mpsc::Sender<Command>) {
+    // One that cannot be placed, because it is gone already, is no orchestrator.
+    let caller = stream.peer_cred().ok().and_then(|it| it.pid());
+    if !caller.is_some_and(process_tree::is_outside) {
+        return;
+    }
+    let _listens = Listens::new(&shared);
     let (reading, mut writing) = stream.into_split();
     let (mut live, standing) = {
         let latest = shared.latest();
@@ -132,10 +164,19 @@ async fn serve(stream: UnixStream, shared: Arc<Shared>, commands: mpsc::Sender<C
     let telling = async {
         for report in standing {
             tell(&mut writing, &report).await?;
+            if report == Report::Ended {
+                return Ok(());
+            }
         }
         loop {
             match live.recv().await {
-                Ok(report) => tell(&mut writing, &report).await?,
+                Ok(report) => {
+                    tell(&mut writing, &report).await?;
+                    // There is nothing more to say.
+                    if report == Report::Ended {
+                        return Ok(());
+                    }
+                }
                 Err(RecvError::Lagged(_) | RecvError::Closed) => return io::Result::Ok(()),
             }
         }
@@ -160,6 +201,22 @@ async fn serve(stream: UnixStream, shared: Arc<Shared>, commands: mpsc::Sender<C
         done = telling => done,
         done = hearing => done,
     };
+}
+
+/// One who listens, for as long as this is held.
+struct Listens<'s>(&'s Shared);
+
+impl<'s> Listens<'s> {
+    fn new(shared: &'s Shared) -> Self {
+        shared.listeners.send_modify(|count| *count += 1);
+        Listens(shared)
+    }
+}
+
+impl Drop for Listens<'_> {
+    fn drop(&mut self) {
+        self.0.listeners.send_modify(|count| *count -= 1);
+    }
 }
 
 async fn tell(writing: &mut (impl AsyncWriteExt + Unpin), report: &Report) -> io::Result<()> {

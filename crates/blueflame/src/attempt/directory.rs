@@ -4,12 +4,15 @@
 //! the files alone how the attempt stands. A lock that dies with the process
 //! says whether it still runs.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File, TryLockError};
 use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use blueflame_core::event::Process;
 use blueflame_core::money::Spend;
+use rustix::process::Signal;
 use serde::{Deserialize, Serialize};
 
 use super::messages::Report;
@@ -17,6 +20,15 @@ use super::sealed::Sealed;
 use super::spec::Spec;
 use crate::atomic_file::{self, AtomicError, Durability};
 use crate::process_tree;
+
+/// The variable by which all processes of one agent are known.
+pub const MARK: &str = "BLUEFLAME_ATTEMPT";
+
+/// How long a lock that is held may be held by somebody who only looks.
+const LOOKING: Duration = Duration::from_secs(1);
+
+/// How long what is left of an agent may take to die.
+const LEFTOVERS: Duration = Duration::from_secs(5);
 
 /// Why an attempt's files cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -31,6 +43,8 @@ pub enum DirectoryError {
     Held { path: PathBuf },
     #[error("no place is short enough for the sockets of `{}`: set TMPDIR to a shorter path", path.display())]
     TooLong { path: PathBuf },
+    #[error("processes of the attempt in `{}` cannot be ended: {pids:?}", path.display())]
+    Leftovers { path: PathBuf, pids: Vec<u32> },
     #[error("`{}` belongs to someone else or is open to others", path.display())]
     Unsafe { path: PathBuf },
 }
@@ -170,35 +184,71 @@ impl Directory {
 
     /// Takes the attempt up; only one process at a time can.
     pub fn take_up(&self) -> Result<Running, DirectoryError> {
-        let path = self.root.join("lock");
+        let path = self.lock_file();
         let io = |source| DirectoryError::Io { step: "lock", path: path.clone(), source };
         let file = File::options().create(true).append(true).open(&path).map_err(io)?;
-        match file.try_lock() {
-            Ok(()) => Ok(Running { _file: file }),
-            Err(TryLockError::WouldBlock) => Err(DirectoryError::Held { path: self.root.clone() }),
+        // Whoever only looks holds it for a moment.
+        let until = Instant::now() + LOOKING;
+        loop {
+            match file.try_lock() {
+                Ok(()) => return Ok(Running { _file: file }),
+                Err(TryLockError::WouldBlock) if Instant::now() < until => {
+                    std::thread::sleep(Duration::from_millis(10));
+                }
+                Err(TryLockError::WouldBlock) => {
+                    return Err(DirectoryError::Held { path: self.root.clone() });
+                }
+                Err(TryLockError::Error(source)) => return Err(io(source)),
+            }
+        }
+    }
+
+    /// Whether a process has the attempt. Looking changes nothing, and two may
+    /// look at the same time.
+    fn is_held(&self) -> Result<bool, DirectoryError> {
+        let path = self.lock_file();
+        let io = |source| DirectoryError::Io { step: "look at", path: path.clone(), source };
+        let file = match File::open(&path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+            Err(source) => return Err(io(source)),
+        };
+        match file.try_lock_shared() {
+            Ok(()) => Ok(false),
+            Err(TryLockError::WouldBlock) => Ok(true),
             Err(TryLockError::Error(source)) => Err(io(source)),
         }
     }
 
-    /// How the attempt stands right now.
+    fn lock_file(&self) -> PathBuf {
+        self.root.join("lock")
+    }
+
+    /// How the attempt stands right now. Whoever is told [`Standing::Lost`]
+    /// calls [`end_leftovers`](Self::end_leftovers) before anything else is
+    /// done in that workspace.
     pub fn standing(&self) -> Result<Standing, DirectoryError> {
         // The lock first: a process that ends after this look has sealed its
         // result before it let go of the lock.
-        let held = match self.take_up() {
-            Ok(_released_at_once) => false,
-            Err(DirectoryError::Held { .. }) => true,
-            Err(error) => return Err(error),
-        };
+        let mut held = self.is_held()?;
         if let Some(sealed) = self.result()? {
             return Ok(Standing::Ended(Box::new(sealed)));
         }
         let registered: Option<Registered> = read(&self.process_file())?;
+        let gone = |it: &Registered| !process_tree::is_running(&it.process);
+        let until = Instant::now() + LOOKING;
+        while held && registered.as_ref().is_some_and(gone) && Instant::now() < until {
+            // A program that it was about to start when it died has the lock
+            // for a moment longer. Or another process takes it up right now.
+            std::thread::sleep(Duration::from_millis(10));
+            held = self.is_held()?;
+        }
         Ok(match (held, registered) {
             (true, registered) => Standing::Running(registered),
-            (false, None) if !self.reports_file().exists() => Standing::NotStarted,
-            (false, registered) => {
-                let same_boot =
-                    registered.is_some_and(|it| it.process.boot_id == process_tree::boot_id());
+            // No agent is started before its process is registered.
+            (false, None) => Standing::NotStarted,
+            (false, Some(registered)) => {
+                let same_boot = registered.process.boot_id == process_tree::boot_id();
                 let spend = if same_boot { self.last_spend()? } else { None };
                 Standing::Lost { spend }
             }
@@ -208,40 +258,100 @@ impl Directory {
     /// What the reports say it spent, as far as they go.
     fn last_spend(&self) -> Result<Option<Spend>, DirectoryError> {
         let path = self.reports_file();
+        let io = |source| DirectoryError::Io { step: "read", path: path.clone(), source };
         let file = match File::open(&path) {
             Ok(file) => file,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(source) => return Err(DirectoryError::Io { step: "read", path, source }),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Ok(Some(Spend::default()));
+            }
+            Err(source) => return Err(io(source)),
         };
         let mut spend = Spend::default();
-        for line in BufReader::new(file).lines() {
-            let line = line.map_err(|source| DirectoryError::Io {
-                step: "read",
-                path: path.clone(),
-                source,
-            })?;
-            // The last line may be torn: its process died.
-            if let Ok(Report::Usage { spend: reported }) = serde_json::from_str(&line) {
+        for line in BufReader::new(file).split(b'\n') {
+            // The last line may be torn, in the middle of a character: its
+            // process died.
+            if let Ok(Report::Usage { spend: reported }) =
+                serde_json::from_slice(&line.map_err(io)?)
+            {
                 spend = spend.at_least(reported);
             }
         }
         Ok(Some(spend))
     }
 
-    /// The place for this attempt's sockets, whose paths must be short. It
-    /// follows from the directory, so that it is found again without notes.
+    /// What all processes of this agent have in their environment, under
+    /// [`MARK`], and no others.
+    pub fn mark(&self) -> String {
+        self.hashed("mark")
+    }
+
+    /// Ends what is left of an agent whose attempt process was killed: the
+    /// kernel ends the agent itself, but not what had left it. They are known by
+    /// their environment, so one that cleaned that up gets away; a sandbox with
+    /// process numbers of its own will end that. Nothing happens while the
+    /// attempt is run. The answer is how many there were.
+    pub fn end_leftovers(&self) -> Result<usize, DirectoryError> {
+        if !self.lock_file().exists() {
+            return Ok(0);
+        }
+        // Held meanwhile, so that nobody starts it anew.
+        let _running = match self.take_up() {
+            Ok(running) => running,
+            Err(DirectoryError::Held { .. }) => return Ok(0),
+            Err(error) => return Err(error),
+        };
+        let mut ended = BTreeSet::new();
+        let until = Instant::now() + LEFTOVERS;
+        loop {
+            let left = process_tree::with_environment(MARK, &self.mark());
+            if left.is_empty() {
+                return Ok(ended.len());
+            }
+            if Instant::now() > until {
+                let pids: Vec<u32> = left.iter().map(|process| process.pid).collect();
+                return Err(DirectoryError::Leftovers { path: self.root.clone(), pids });
+            }
+            for process in left {
+                let _ = process_tree::signal(&process, Signal::KILL);
+                ended.insert(process.pid);
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// The place of the control socket, which the agent is not told of and has
+    /// no business with. It follows from the directory, so that it is found
+    /// again without notes.
     pub fn sockets(&self) -> Result<PathBuf, DirectoryError> {
-        let parent =
-            std::env::temp_dir().join(format!("blueflame-{}", rustix::process::geteuid().as_raw()));
+        self.place("blueflame-control", "control")
+    }
+
+    /// The place of the gateway's socket, which the agent does know.
+    pub fn gateway_place(&self) -> Result<PathBuf, DirectoryError> {
+        self.place("blueflame", "gateway")
+    }
+
+    /// A place whose path is short enough for a socket. One cannot be guessed
+    /// from the other by whoever does not know the directory.
+    fn place(&self, parent: &str, label: &str) -> Result<PathBuf, DirectoryError> {
+        let user = rustix::process::geteuid().as_raw();
+        let parent = std::env::temp_dir().join(format!("{parent}-{user}"));
         private_directory(&parent)?;
-        let name = blake3::hash(self.root.as_os_str().as_encoded_bytes()).to_hex();
-        let path = parent.join(&name[..16]);
+        let path = parent.join(self.hashed(label));
         private_directory(&path)?;
         // A socket's path has 107 bytes at most.
         if path.as_os_str().len() > 95 {
             return Err(DirectoryError::TooLong { path: self.root.clone() });
         }
         Ok(path)
+    }
+
+    /// A short name that no other directory has.
+    fn hashed(&self, label: &str) -> String {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(label.as_bytes()).update(&[0]);
+        hasher.update(self.root.as_os_str().as_encoded_bytes());
+        hasher.finalize().to_hex()[..16].to_owned()
     }
 }
 

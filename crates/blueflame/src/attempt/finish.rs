@@ -3,20 +3,34 @@
 use std::fs;
 use std::time::Duration;
 
+use blueflame_core::outcome::Outcome;
 use jiff::Timestamp;
 
 use super::conclude::{Exit, Known, conclude};
 use super::messages::Report;
 use super::run::{Attempt, CannotBegin, cannot};
-use super::sealed::Sealed;
+use super::sealed::{Ending, Sealed};
 use super::snapshot::Camera;
 use super::spec::FORMAT;
 use crate::process_tree;
 
+/// For what the agent left behind: between being asked and being killed, and
+/// until it is given up.
+const END_GRACE: Duration = Duration::from_millis(500);
+const END_PATIENCE: Duration = Duration::from_secs(10);
+
+/// How long whoever listens may take to hear that it has ended.
+const TELLING: Duration = Duration::from_secs(1);
+
 impl Attempt {
     /// Ends what is left, takes the last snapshot, and writes the result.
     pub(super) async fn seal(mut self, exit: Exit) -> Result<(), CannotBegin> {
-        process_tree::end_descendants(Duration::from_millis(500), None).await;
+        self.stop_developing().await;
+        let ended = process_tree::end_descendants(END_GRACE, END_PATIENCE, None).await;
+        if ended.is_err() {
+            let seconds = END_PATIENCE.as_secs();
+            self.warn(format!("processes of the agent could not be ended within {seconds} s"));
+        }
         if let Some(line) = self.lines.end() {
             self.line(&line);
         }
@@ -39,10 +53,15 @@ impl Attempt {
                 self.warn(format!("the agent's output could not be kept: {error}"));
             }
         }
+        self.conversation.left(match exit {
+            Exit::Code(code) => Some(code),
+            Exit::Signal(_) | Exit::Never => None,
+        });
         let account = self.conversation.account();
         let own_usage = account.usage;
         let known = Known {
             cause: self.cause.take(),
+            late: self.late,
             limited: self.limited,
             account,
             exit,
@@ -64,15 +83,29 @@ impl Attempt {
             snapshot: self.camera.as_ref().and_then(Camera::last).cloned(),
             warnings: std::mem::take(&mut self.warnings),
         };
-        self.directory.seal(&sealed).map_err(cannot)?;
+        // Before the result: whoever has that looks no further.
         self.report(Report::Usage { spend });
-        self.report(Report::Ended);
+        let sealing = self.write_result(sealed);
+        if sealing.is_ok() {
+            self.report(Report::Ended);
+        }
         let _ = self.control.flush();
-        // Listeners are told by the tasks of this runtime.
-        tokio::time::sleep(Duration::from_millis(20)).await;
-        let _ = fs::remove_dir_all(&self.sockets);
+        self.control.told(TELLING).await;
+        for place in [&self.sockets, &self.gateway_place] {
+            let _ = fs::remove_dir_all(place);
+        }
         // Only now may somebody else look: the result is there.
         drop(self.running);
-        Ok(())
+        sealing
+    }
+
+    /// Writes the result, or at least that there is one which could not be
+    /// written: a full disk may have room for that.
+    fn write_result(&self, sealed: Sealed) -> Result<(), CannotBegin> {
+        let Err(error) = self.directory.seal(&sealed) else { return Ok(()) };
+        let detail = format!("its result could not be kept: {error}");
+        let ending = Ending::Failed(Outcome::Crashed { detail });
+        let least = Sealed { ending, warnings: Vec::new(), ..sealed };
+        self.directory.seal(&least).map_err(cannot)
     }
 }

@@ -1,7 +1,8 @@
 //! Judging tool calls, and writing down each verdict.
 //!
-//! The audit file is outside the agent's reach. A call whose verdict cannot be
-//! written down is not allowed.
+//! A call whose verdict cannot be written down is not allowed. The audit file
+//! is outside the agent's reach only once the sandbox stands: until then, an
+//! agent that gets past the policy could write to it.
 
 use std::fs::File;
 use std::io::Write;
@@ -34,6 +35,7 @@ pub struct Judge {
     workspace: String,
     agent: AgentId,
     audit: File,
+    stopped: Option<String>,
     pub calls: u64,
     pub denied: u64,
 }
@@ -47,7 +49,7 @@ impl Judge {
     ) -> Result<Judge, GroundError> {
         let ground = RealGround::new(workspace)?;
         let workspace = workspace.to_string_lossy().into_owned();
-        Ok(Judge { policy, ground, workspace, agent, audit, calls: 0, denied: 0 })
+        Ok(Judge { policy, ground, workspace, agent, audit, stopped: None, calls: 0, denied: 0 })
     }
 
     pub fn judge(&mut self, call: Call) -> (Verdict, Ruling) {
@@ -55,6 +57,16 @@ impl Judge {
         let cwd = if cwd.is_empty() { self.workspace.clone() } else { cwd };
         let call = ToolCall { tool, input, cwd };
         let mut verdict = self.policy.judge(&call, &self.ground);
+        if let Some(why) = &self.stopped
+            && verdict.decision == Decision::Allow
+        {
+            verdict = Verdict {
+                decision: Decision::Deny,
+                rule: "run.stopped".to_owned(),
+                details: format!("the run is being stopped: {why}"),
+                target: verdict.target,
+            };
+        }
         if let Err(error) = self.write_down(&call, &verdict) {
             verdict = Verdict {
                 decision: Decision::Deny,
@@ -72,6 +84,11 @@ impl Judge {
             }
         };
         (verdict, ruling)
+    }
+
+    /// Denies every call from now on.
+    pub fn stop(&mut self, why: &str) {
+        self.stopped.get_or_insert_with(|| why.to_owned());
     }
 
     fn write_down(&mut self, call: &ToolCall, verdict: &Verdict) -> std::io::Result<()> {

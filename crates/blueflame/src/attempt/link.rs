@@ -5,14 +5,23 @@ use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command as Program, Stdio};
+use std::sync::mpsc;
+use std::time::Duration;
 
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, Lines};
 use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 
-use super::directory::{Directory, Registered};
+use super::directory::{Directory, DirectoryError, Registered};
 use super::messages::{Command, Report};
+use super::run::HELD;
 use super::spec::Secrets;
+
+/// How long an attempt process may take to come up, on a busy machine.
+const REGISTRATION: Duration = Duration::from_secs(60);
+
+/// The longest registration.
+const LONGEST: u64 = 64 << 10;
 
 /// Why an attempt process did not come up.
 #[derive(Debug, thiserror::Error)]
@@ -21,6 +30,12 @@ pub enum StartError {
     Spawn(#[from] io::Error),
     #[error("the attempt process gave up: {0}")]
     GaveUp(String),
+    #[error("another process already runs the attempt")]
+    Held,
+    #[error("the attempt process did not come up within {} s", within.as_secs())]
+    TooSlow { within: Duration },
+    #[error(transparent)]
+    Directory(#[from] DirectoryError),
 }
 
 /// A process that has the attempt, and where it listens.
@@ -33,11 +48,23 @@ pub struct Started {
 /// Starts the attempt process for a directory, and waits until it can be
 /// reached. It outlives us, and has nothing of our environment but `PATH` and
 /// the place for temporary files.
+///
+/// What an earlier process may have left behind is ended first.
 pub fn start(
     blueflame: &Path,
     directory: &Directory,
     secrets: &Secrets,
 ) -> Result<Started, StartError> {
+    start_within(REGISTRATION, blueflame, directory, secrets)
+}
+
+fn start_within(
+    within: Duration,
+    blueflame: &Path,
+    directory: &Directory,
+    secrets: &Secrets,
+) -> Result<Started, StartError> {
+    directory.end_leftovers()?;
     let log = File::options().create(true).append(true).open(directory.log_file())?;
     let mut command = Program::new(blueflame);
     command
@@ -56,19 +83,33 @@ pub fn start(
         }
     }
     let mut child = command.spawn()?;
-    if let Some(mut stdin) = child.stdin.take() {
-        let secrets = serde_json::to_vec(secrets).map_err(io::Error::from)?;
-        // One that is gone already says so below.
-        let _ = stdin.write_all(&secrets);
-    }
-    let mut line = String::new();
-    if let Some(stdout) = child.stdout.take() {
-        BufReader::new(stdout).read_line(&mut line)?;
-    }
+    let stdin = child.stdin.take();
+    let stdout = child.stdout.take();
+    let secrets = serde_json::to_vec(secrets).map_err(io::Error::from)?;
+    let (tell, told) = mpsc::channel();
+    // By another thread: one that neither reads nor speaks must not hold us.
+    std::thread::spawn(move || {
+        if let Some(mut stdin) = stdin {
+            // One that is gone already says so below.
+            let _ = stdin.write_all(&secrets);
+        }
+        let mut line = String::new();
+        let read = stdout.map(|it| BufReader::new(it).take(LONGEST).read_line(&mut line));
+        let _ = tell.send(read.unwrap_or(Ok(0)).map(|_| line));
+    });
+    let Ok(line) = told.recv_timeout(within) else {
+        let _ = child.kill();
+        let _ = child.wait();
+        return Err(StartError::TooSlow { within });
+    };
+    let line = line?;
     if let Ok(registered) = serde_json::from_str(&line) {
         return Ok(Started { child, registered });
     }
     let status = child.wait()?;
+    if line.trim() == HELD {
+        return Err(StartError::Held);
+    }
     let log = tail(&directory.log_file()).unwrap_or_default();
     let log = log.trim();
     let why = if log.is_empty() { status.to_string() } else { log.to_owned() };
@@ -118,4 +159,24 @@ impl Link {
 
 pub(super) fn control_socket(sockets: &Path) -> PathBuf {
     sockets.join("control")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn a_process_that_does_not_come_up_is_not_waited_for_for_ever() {
+        let dir = tempfile::tempdir().unwrap();
+        let program = dir.path().join("blueflame");
+        fs::write(&program, "#!/bin/sh\nexec sleep 600\n").unwrap();
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+        let directory = Directory::open(dir.path());
+        let within = Duration::from_millis(300);
+        let started = start_within(within, &program, &directory, &Secrets::default());
+        assert!(matches!(started, Err(StartError::TooSlow { .. })), "{started:?}");
+    }
 }

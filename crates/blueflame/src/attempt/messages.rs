@@ -18,12 +18,16 @@ pub enum Report {
     Usage { spend: Spend },
     /// It waits for a larger share of the session's budget.
     GrantWanted,
+    /// It does not wait for that any more.
+    GrantNotWanted,
     /// The provider wants a pause; the time is missing if it named none.
     ProviderLimited { status: u16, until: Option<Timestamp> },
     /// A snapshot of its unfinished work was taken.
     Snapshot { commit: Oid },
     /// The agent asks the person. The answer goes back under this ticket.
     Questions { ticket: String, questions: Vec<Question> },
+    /// The questions of this ticket need no answer any more.
+    QuestionsWithdrawn { ticket: String },
     /// A tool call was judged.
     Judged { tool: String, target: String, allowed: bool, rule: String },
     /// What can be seen of the agent.

@@ -15,6 +15,7 @@ mod finish;
 mod frames;
 mod judge;
 pub mod launch;
+mod left_out;
 pub mod link;
 pub mod messages;
 mod pipes;

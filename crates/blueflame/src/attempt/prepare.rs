@@ -1,7 +1,7 @@
 //! Before the agent runs: everything it needs is made ready, and then it is
 //! started.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io;
@@ -25,7 +25,7 @@ use tokio::time::Instant;
 
 use super::clock::Clock;
 use super::control::Control;
-use super::directory::{Directory, Running};
+use super::directory::{Directory, MARK, Running};
 use super::frames::{Kept, Lines};
 use super::judge::Judge;
 use super::link::control_socket;
@@ -39,7 +39,7 @@ use crate::executor::{self, Ground};
 const MOST_OUTPUT: u64 = 256 << 20;
 
 impl Attempt {
-    pub(super) async fn prepare(
+    pub(super) fn prepare(
         directory: Directory,
         spec: Spec,
         secrets: &Secrets,
@@ -48,6 +48,12 @@ impl Attempt {
         let sockets = directory.sockets().map_err(cannot)?;
         let executor = executor::named(spec.executor.as_str())
             .ok_or_else(|| cannot(format!("there is no executor `{}`", spec.executor)))?;
+        if spec.model.gateway.passthrough_auth && !executor.takes_login() {
+            return Err(cannot(format!(
+                "the executor `{}` takes no login: `gateway.passthrough_auth` is for claude",
+                spec.executor
+            )));
+        }
         let policy = Policy::new(spec.policy.clone()).map_err(cannot)?;
         let audit = append_to(&directory.audit_file()).map_err(cannot)?;
         let judge =
@@ -56,7 +62,8 @@ impl Attempt {
         let credential = secrets.credential.as_deref();
         let token = Token::generate().map_err(cannot)?;
         let settings = settings(&directory, &spec, credential).map_err(cannot)?;
-        let gateway_socket = sockets.join("gateway");
+        let gateway_place = directory.gateway_place().map_err(cannot)?;
+        let gateway_socket = gateway_place.join("gateway");
         let _ = fs::remove_file(&gateway_socket);
         let listener = Listener::unix(&gateway_socket).map_err(cannot)?;
         let limits = &spec.limits;
@@ -76,32 +83,12 @@ impl Attempt {
         let conversation = executor.converse(&spec.order);
         let (gateway, facts) = Gateway::start(listener, token.clone(), allowance, settings);
 
-        let mut warnings = Vec::new();
-        let camera = match &spec.snapshots {
-            None => None,
-            Some(snapshots) => {
-                let (workspace, author, start) =
-                    (spec.workspace.clone(), spec.author.clone(), spec.start.clone());
-                match Camera::new(directory.snapshots(), workspace, author, start, snapshots).await
-                {
-                    Ok(camera) => Some(camera),
-                    Err(error) => {
-                        warnings.push(format!("no snapshots are taken: {error}"));
-                        None
-                    }
-                }
-            }
-        };
         let now = Instant::now();
-        let next_snapshot =
-            spec.snapshots.as_ref().filter(|_| camera.is_some()).map(|spec| now + spec.every);
-
         let output = append_to(&directory.output_file()).map_err(cannot)?;
-        let reports = append_to(&directory.reports_file()).map_err(cannot)?;
-        let (control, commands) =
-            Control::listen(&control_socket(&sockets), reports).map_err(cannot)?;
+        let (control, commands) = Control::listen(&control_socket(&sockets)).map_err(cannot)?;
         Ok(Attempt {
             terminate: signal(SignalKind::terminate()).map_err(cannot)?,
+            interrupt: signal(SignalKind::interrupt()).map_err(cannot)?,
             hang_up: signal(SignalKind::hangup()).map_err(cannot)?,
             started: Timestamp::now(),
             begun: now,
@@ -111,6 +98,7 @@ impl Attempt {
             spec,
             running,
             sockets,
+            gateway_place,
             control,
             commands,
             gateway,
@@ -122,15 +110,40 @@ impl Attempt {
             complaint: Vec::new(),
             input: None,
             cause: None,
+            late: false,
+            over: false,
             kill_at: None,
             limited: None,
-            open_questions: 0,
-            grant_wanted: false,
-            camera,
-            next_snapshot,
+            open_questions: BTreeSet::new(),
+            camera: None,
+            next_snapshot: None,
             developing: None,
-            warnings,
+            warnings: Vec::new(),
         })
+    }
+
+    /// From here on, what is reported is kept. The file is only made now: one
+    /// without a registered process would be a riddle.
+    pub(super) fn keep_reports(&mut self) {
+        match append_to(&self.directory.reports_file()) {
+            Ok(file) => self.control.keep_in(file),
+            Err(error) => self.report_failed(&error),
+        }
+    }
+
+    /// An agent without snapshots is better than none.
+    pub(super) async fn prepare_camera(&mut self) {
+        let Some(snapshots) = &self.spec.snapshots else { return };
+        let (workspace, author, start) =
+            (self.spec.workspace.clone(), self.spec.author.clone(), self.spec.start.clone());
+        let place = self.directory.snapshots();
+        match Camera::new(place, workspace, author, start, snapshots).await {
+            Ok(camera) => {
+                self.camera = Some(camera);
+                self.next_snapshot = Some(Instant::now() + snapshots.every);
+            }
+            Err(error) => self.warn(format!("no snapshots are taken: {error}")),
+        }
     }
 
     pub(super) fn start_agent(&mut self) -> io::Result<(Child, mpsc::Receiver<Chunk>)> {
@@ -175,7 +188,7 @@ impl Attempt {
             ("GIT_COMMITTER_EMAIL", author.email.clone().into()),
             ("GIT_CONFIG_NOSYSTEM", "1".into()),
             ("GIT_TERMINAL_PROMPT", "0".into()),
-            ("BLUEFLAME_ATTEMPT", self.spec.agent.as_str().into()),
+            (MARK, self.directory.mark().into()),
         ]
         .into()
     }

@@ -3,6 +3,7 @@
 //! One loop waits for everything that can happen, and one function answers
 //! each. The limits of the spec are held here, whoever else is alive.
 
+use std::collections::BTreeSet;
 use std::future;
 use std::io::{self, Read, Write};
 use std::os::unix::process::ExitStatusExt;
@@ -27,11 +28,11 @@ use tokio::time::Instant;
 use super::clock::Clock;
 use super::conclude::{Cause, Exit, Limited};
 use super::control::Control;
-use super::directory::{Directory, Registered, Running};
+use super::directory::{Directory, DirectoryError, Registered, Running};
 use super::frames::{From, Kept, Line, Lines};
 use super::judge::Judge;
 use super::messages::{Command, Report};
-use super::pipes::Chunk;
+use super::pipes::{Chunk, Input, Unread};
 use super::snapshot::{Camera, SnapshotError};
 use super::spec::{Secrets, Spec};
 use crate::executor::{Conversation, Launch, Step};
@@ -45,8 +46,15 @@ const DRAIN: Duration = Duration::from_secs(2);
 /// needs up to five seconds to end what runs in its background.
 const LEAVE: Duration = Duration::from_secs(15);
 
+/// How long one round of killing takes at most.
+const KILL_GRACE: Duration = Duration::from_millis(200);
+const KILL_PATIENCE: Duration = Duration::from_millis(500);
+
 /// The end of the error stream that is kept for the result.
 const COMPLAINT: usize = 2_000;
+
+/// Said in place of a registration when another process has the attempt.
+pub(super) const HELD: &str = "held";
 
 /// Why an attempt could not even begin.
 #[derive(Debug, thiserror::Error)]
@@ -60,7 +68,13 @@ pub(super) fn cannot(error: impl std::fmt::Display) -> CannotBegin {
 /// Runs the attempt in a directory to its end.
 pub fn run(root: &Path) -> Result<(), CannotBegin> {
     let directory = Directory::open(root);
-    let running = directory.take_up().map_err(cannot)?;
+    let running = directory.take_up().map_err(|error| {
+        if let DirectoryError::Held { .. } = error {
+            // Whoever started us can tell this from other failures.
+            let _ = io::stdout().write_all(format!("{HELD}\n").as_bytes());
+        }
+        cannot(error)
+    })?;
     if directory.result().map_err(cannot)?.is_some() {
         return Ok(());
     }
@@ -72,7 +86,7 @@ pub fn run(root: &Path) -> Result<(), CannotBegin> {
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(cannot)?;
     runtime.block_on(async {
-        let attempt = Attempt::prepare(directory, spec, &secrets, running).await?;
+        let attempt = Attempt::prepare(directory, spec, &secrets, running)?;
         attempt.supervise().await
     })
 }
@@ -80,7 +94,11 @@ pub fn run(root: &Path) -> Result<(), CannotBegin> {
 fn read_secrets() -> io::Result<Secrets> {
     let mut text = Vec::new();
     io::stdin().take(1 << 20).read_to_end(&mut text)?;
-    if text.is_empty() { Ok(Secrets::default()) } else { Ok(serde_json::from_slice(&text)?) }
+    if text.is_empty() {
+        let why = "nothing came over standard input: whoever started this is gone";
+        return Err(io::Error::new(io::ErrorKind::UnexpectedEof, why));
+    }
+    Ok(serde_json::from_slice(&text)?)
 }
 
 /// One agent run, from its preparation to its seal.
@@ -89,12 +107,14 @@ pub(super) struct Attempt {
     pub(super) spec: Spec,
     pub(super) running: Running,
     pub(super) sockets: PathBuf,
+    pub(super) gateway_place: PathBuf,
     pub(super) started: Timestamp,
     pub(super) begun: Instant,
     pub(super) control: Control,
     pub(super) commands: mpsc::Receiver<Command>,
     /// Heard from the first moment on that anyone knows of us.
     pub(super) terminate: Signal,
+    pub(super) interrupt: Signal,
     pub(super) hang_up: Signal,
     pub(super) gateway: Gateway,
     pub(super) facts: mpsc::UnboundedReceiver<Fact>,
@@ -105,14 +125,18 @@ pub(super) struct Attempt {
     pub(super) lines: Lines,
     pub(super) complaint: Vec<u8>,
     /// The agent's input; `None` once it is closed.
-    pub(super) input: Option<mpsc::UnboundedSender<String>>,
+    pub(super) input: Option<Input>,
     pub(super) clock: Clock,
     pub(super) cause: Option<Cause>,
+    /// Whether the cause came after the program's last word.
+    pub(super) late: bool,
+    /// Whether the program has said its last word.
+    pub(super) over: bool,
     /// When patience with an agent that should leave ends.
     pub(super) kill_at: Option<Instant>,
     pub(super) limited: Option<Limited>,
-    pub(super) open_questions: u32,
-    pub(super) grant_wanted: bool,
+    /// The tickets of questions that nobody has answered.
+    pub(super) open_questions: BTreeSet<String>,
     pub(super) camera: Option<Camera>,
     pub(super) next_snapshot: Option<Instant>,
     /// A snapshot that is being taken.
@@ -140,6 +164,8 @@ impl Attempt {
 
     async fn supervise(mut self) -> Result<(), CannotBegin> {
         self.register()?;
+        self.keep_reports();
+        self.prepare_camera().await;
         let exit = match self.start_agent() {
             Ok((child, chunks)) => self.attend(child, chunks).await,
             Err(error) => {
@@ -181,6 +207,7 @@ impl Attempt {
                 Some(command) = self.commands.recv() => self.command(command),
                 taken = developed(&mut self.developing) => self.developed(taken),
                 _ = self.terminate.recv() => self.stop(Cause::Asked),
+                _ = self.interrupt.recv() => self.stop(Cause::Asked),
                 // The terminal of the person is gone; the work goes on.
                 _ = self.hang_up.recv() => {}
                 () = sleep_until(until) => self.time(main).await,
@@ -223,10 +250,13 @@ impl Attempt {
         for step in steps {
             match step {
                 Step::Send(line) => {
-                    if let Some(input) = &self.input {
-                        let _ = input.send(line);
+                    if self.input.as_ref().is_some_and(|input| input.send(line) == Err(Unread)) {
+                        let why = "it does not read what it is told".to_owned();
+                        self.stop(Cause::Internal(why));
+                        self.kill_by(Instant::now());
                     }
                 }
+                Step::CloseInput => self.input = None,
                 Step::Judge { ticket, call } => {
                     let tool = call.tool.clone();
                     let (verdict, ruling) = self.judge.judge(call);
@@ -240,13 +270,25 @@ impl Attempt {
                     });
                 }
                 Step::Ask { ticket, questions } => {
-                    self.open_questions += 1;
+                    self.open_questions.insert(ticket.clone());
                     self.waits();
                     self.report(Report::Questions { ticket, questions });
                 }
+                Step::Withdraw { ticket } => {
+                    self.open_questions.remove(&ticket);
+                    self.waits();
+                    self.report(Report::QuestionsWithdrawn { ticket });
+                }
                 Step::Show(sight) => self.report(Report::Seen(sight)),
                 Step::Over => {
+                    self.over = true;
                     self.input = None;
+                    // Nothing new starts, neither a turn of the model nor a
+                    // call, and how long it has run no longer matters.
+                    let why = "the program has said its last word";
+                    self.gateway.allowance().stop(why);
+                    self.judge.stop(why);
+                    self.clock.turn_off();
                     self.kill_by(Instant::now() + LEAVE);
                 }
                 Step::Breach { why } => {
@@ -259,13 +301,13 @@ impl Attempt {
 
     pub(super) fn fact(&mut self, fact: Fact) {
         self.clock.sign_of_life();
+        self.waits();
         match fact {
             Fact::Usage { spend } => self.report(Report::Usage { spend }),
-            Fact::GrantWanted { .. } => {
-                self.grant_wanted = true;
-                self.waits();
-                self.report(Report::GrantWanted);
-            }
+            Fact::GrantWanted { .. } => self.report(Report::GrantWanted),
+            // By now somebody else may wait.
+            Fact::GrantNotWanted if self.gateway.allowance().grant_waiters() > 0 => {}
+            Fact::GrantNotWanted => self.report(Report::GrantNotWanted),
             Fact::ProviderLimited { status, until } => {
                 self.limited = Some(Limited { until });
                 self.report(Report::ProviderLimited { status, until });
@@ -274,8 +316,6 @@ impl Attempt {
                 self.stop(Cause::Budget(BudgetScope::Agent));
             }
             Fact::Refused { why: Refusal::NoGrant { .. } } => {
-                self.grant_wanted = false;
-                self.waits();
                 self.stop(Cause::Budget(BudgetScope::Session));
             }
             Fact::Refused { why: Refusal::Stopped { .. } } => {}
@@ -289,16 +329,13 @@ impl Attempt {
         match command {
             Command::Grant { grant } => {
                 self.gateway.allowance().set_grant(grant);
-                self.grant_wanted = false;
-                self.control.grant_arrived();
-                self.waits();
             }
             Command::Stop => self.stop(Cause::Asked),
             Command::Answer { ticket, answers } => {
                 let steps = self.conversation.answered(&ticket, &answers);
                 // An answer to nothing, or a second one, changes nothing.
                 if !steps.is_empty() {
-                    self.open_questions = self.open_questions.saturating_sub(1);
+                    self.open_questions.remove(&ticket);
                     self.control.question_answered(&ticket);
                     self.waits();
                 }
@@ -308,7 +345,8 @@ impl Attempt {
     }
 
     fn waits(&mut self) {
-        self.clock.set_waiting(self.open_questions > 0 || self.grant_wanted);
+        let for_grant = self.gateway.allowance().grant_waiters() > 0;
+        self.clock.set_waiting(for_grant || !self.open_questions.is_empty());
     }
 
     /// Whatever is due.
@@ -316,11 +354,18 @@ impl Attempt {
         let now = Instant::now();
         if self.kill_at.is_some_and(|at| at <= now) {
             self.kill_at = None;
-            process_tree::end_descendants(Duration::from_millis(200), main).await;
+            // Briefly, because nothing else is attended to meanwhile; what is
+            // left then is ended in the next round.
+            let ended = process_tree::end_descendants(KILL_GRACE, KILL_PATIENCE, main).await;
+            if ended.is_err() {
+                self.kill_at = Some(now + 2 * KILL_PATIENCE);
+            }
         }
-        if self.clock.exceeded(now).is_some() && self.gateway.allowance().is_busy() {
-            // A model that thinks for long is alive; the gateway has a limit
-            // for one that is not.
+        let at_work = self.gateway.allowance().is_busy() || self.conversation.is_at_work();
+        if self.clock.exceeded(now).is_some() && at_work {
+            // A model that thinks for long is alive, and so is a command that
+            // is silent for long. The gateway has a limit for the one; the wall
+            // clock is the limit for the other.
             self.clock.sign_of_life();
         }
         if self.cause.is_none()
@@ -339,8 +384,11 @@ impl Attempt {
         }
     }
 
-    fn developed(&mut self, (camera, taken): Developed) {
+    fn developed(&mut self, (mut camera, taken): Developed) {
         self.developing = None;
+        for remark in camera.remarks() {
+            self.warn(remark);
+        }
         self.camera = Some(camera);
         match taken {
             Ok(Some(commit)) => self.report(Report::Snapshot { commit }),
@@ -351,12 +399,16 @@ impl Attempt {
         self.next_snapshot = every.map(|every| Instant::now() + every);
     }
 
-    /// The state of the work as the agent left it.
-    pub(super) async fn last_snapshot(&mut self) {
+    /// A snapshot that is being taken is given up.
+    pub(super) async fn stop_developing(&mut self) {
         if let Some(developing) = self.developing.take() {
             developing.abort();
             let _ = developing.await;
         }
+    }
+
+    /// The state of the work as the agent left it.
+    pub(super) async fn last_snapshot(&mut self) {
         if let Some(mut camera) = self.camera.take() {
             let taken = camera.take().await;
             self.developed((camera, taken));
@@ -364,13 +416,19 @@ impl Attempt {
     }
 
     /// Makes the agent stop: it is asked, and after its grace it is killed. The
-    /// first cause is the one that counts.
+    /// first cause is the one that counts, unless a breach follows.
     fn stop(&mut self, cause: Cause) {
         if self.cause.is_some() {
+            if matches!(cause, Cause::Breach(_)) {
+                self.cause = Some(cause);
+            }
             return;
         }
-        self.gateway.allowance().stop(stopped_because(&cause));
+        let why = stopped_because(&cause);
+        self.judge.stop(&why);
+        self.gateway.allowance().stop(why);
         self.cause = Some(cause);
+        self.late = self.over;
         let steps = self.conversation.interrupt();
         self.perform(steps);
         self.kill_by(Instant::now() + self.spec.limits.grace);
@@ -382,17 +440,23 @@ impl Attempt {
 
     pub(super) fn report(&mut self, report: Report) {
         if let Err(error) = self.control.report(report) {
-            // The same for each one that follows: once is enough.
-            let text = format!("reports are no longer kept: {error}");
-            if !self.warnings.contains(&text) {
-                self.warnings.push(text);
-            }
+            self.report_failed(&error);
+        }
+    }
+
+    pub(super) fn report_failed(&mut self, error: &io::Error) {
+        // The same for each one that follows: once is enough.
+        let text = format!("reports are no longer kept: {error}");
+        if !self.warnings.contains(&text) {
+            self.warnings.push(text.clone());
+            // Without them nobody knows what it spends.
+            self.stop(Cause::Internal(text));
         }
     }
 
     pub(super) fn warn(&mut self, text: String) {
         const MOST: usize = 50;
-        if self.warnings.len() < MOST {
+        if self.warnings.len() < MOST && !self.warnings.contains(&text) {
             self.warnings.push(text.clone());
             self.report(Report::Warning { text });
         }
@@ -403,6 +467,7 @@ fn stopped_because(cause: &Cause) -> String {
     match cause {
         Cause::Wall(limit) => format!("it has run for {} s", limit.as_secs()),
         Cause::Idle(limit) => format!("it gave no sign of life for {} s", limit.as_secs()),
+        Cause::Waited(limit) => format!("it has waited for {} s", limit.as_secs()),
         Cause::Asked => "the session stops".to_owned(),
         Cause::Breach(why) | Cause::Loop(why) | Cause::Internal(why) => why.clone(),
         Cause::Budget(BudgetScope::Agent) => "its budget is spent".to_owned(),

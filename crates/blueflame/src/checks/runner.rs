@@ -29,6 +29,9 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::process_tree;
 
+/// How long killing is tried.
+const PATIENCE: Duration = Duration::from_secs(10);
+
 /// Between the request to end and the end.
 pub(super) const GRACE: Duration = Duration::from_secs(2);
 
@@ -99,7 +102,8 @@ async fn attend(
         () = nobody_listens(orchestrator) => (Report::Cancelled, GRACE),
         () = asked_to_end => (Report::Cancelled, GRACE),
     };
-    process_tree::end_descendants(grace, main).await;
+    // What cannot be killed is past our powers; it is waited for no longer.
+    let _ = process_tree::end_descendants(grace, PATIENCE, main).await;
     report
 }
 

@@ -2,16 +2,17 @@
 //!
 //! Nothing of the repository's or the person's own settings is loaded, so that
 //! no file an agent can write switches the judging off. Nothing is allowed
-//! beforehand: without our answer, no call is made. The prompt goes over
+//! beforehand, and every tool has to be asked for: without our answer, no call
+//! is made. The prompt goes over
 //! standard input and the system prompt in a file, never on the command line.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 
 use blueflame_core::money::Budget;
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use super::stream::Stream;
+use super::stream::{Stream, Unjudged};
 use super::{Conversation, Executor, Ground, Launch, Order, Tested, Version};
 
 #[derive(Clone, Copy, Debug)]
@@ -33,6 +34,10 @@ impl Executor for Claude {
 
     fn tested(&self) -> Option<Tested> {
         Some(Tested { from: Version(2, 1, 197), to: Version(2, 1, 197) })
+    }
+
+    fn takes_login(&self) -> bool {
+        true
     }
 
     fn launch(&self, order: &Order, ground: &Ground<'_>) -> Launch {
@@ -63,6 +68,7 @@ impl Executor for Claude {
         let mut option = |name: &str, value: OsString| arguments.extend([name.into(), value]);
         option("--model", order.model.clone().into());
         option("--tools", tools.join(",").into());
+        option("--settings", settings(order).to_string().into());
         option("--system-prompt-file", system.clone().into());
         if let Some(schema) = &order.output_schema {
             option("--json-schema", understood(schema).to_string().into());
@@ -86,8 +92,26 @@ impl Executor for Claude {
     }
 
     fn converse(&self, order: &Order) -> Box<dyn Conversation> {
-        Box::new(Stream::new(order))
+        Box::new(Stream::new(order, Unjudged::Marked(&NOT_MADE)))
     }
+}
+
+/// How the result of a call begins that was not made at all (measured with
+/// 2.1.197): the tool is unknown, or its input does not fit; nobody could be
+/// asked; the run was interrupted before.
+const NOT_MADE: [&str; 4] = [
+    "<tool_use_error>",
+    "Tool permission request failed",
+    "[Request interrupted by user",
+    "The user doesn't want to",
+];
+
+/// Each tool has to be asked for. Without this, reading in the workspace is
+/// allowed by default, and when our answer does not arrive or is an error,
+/// that default counts (measured with 2.1.197). With it, the question is put
+/// once more, and no answer to that is a denial.
+fn settings(order: &Order) -> Value {
+    json!({"permissions": {"ask": order.tools}})
 }
 
 /// A schema without what claude does not know. It checks with the draft of 2018
@@ -135,10 +159,8 @@ fn environment(ground: &Ground<'_>) -> BTreeMap<String, OsString> {
 mod tests {
     use std::path::Path;
 
-    use blueflame_core::money::Usd;
-    use serde_json::json;
-
     use super::*;
+    use blueflame_core::money::Usd;
 
     fn order() -> Order {
         Order {
@@ -175,6 +197,7 @@ mod tests {
             line[at + 1]
         };
         assert_eq!(value("--tools"), "Read,Bash,AskUserQuestion");
+        assert_eq!(value("--settings"), r#"{"permissions":{"ask":["Read","Bash"]}}"#);
         assert_eq!(value("--max-turns"), "7");
         assert_eq!(value("--max-budget-usd"), "1.250000");
         assert_eq!(value("--setting-sources"), "");

@@ -1,15 +1,24 @@
 //! Which agent programs are installed, and in which version.
 
 use std::env;
+use std::io::{self, Read};
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::mpsc;
 use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::{Executor, Version};
 
 /// How long a program may take to say its version.
 const PATIENCE: Duration = Duration::from_secs(20);
+
+/// How long the rest of what it said may take, and how much of it is read.
+const DRAIN: Duration = Duration::from_secs(2);
+const MOST_READ: u64 = 64 << 10;
 
 /// What came of looking for a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,7 +51,7 @@ pub fn look(executor: &dyn Executor, program: &Path) -> Found {
     let Some(tested) = executor.tested() else {
         return Found::Usable { version: env!("CARGO_PKG_VERSION").to_owned(), warning: None };
     };
-    let said = match ask_version(program) {
+    let said = match ask_version(program, PATIENCE) {
         Ok(said) => said,
         Err(why) => return Found::Broken { why },
     };
@@ -50,7 +59,7 @@ pub fn look(executor: &dyn Executor, program: &Path) -> Found {
     Found::Usable { version, warning: tested.warning(executor.name(), &said) }
 }
 
-fn ask_version(program: &Path) -> Result<String, String> {
+fn ask_version(program: &Path, patience: Duration) -> Result<String, String> {
     let home = tempfile::tempdir().map_err(|error| error.to_string())?;
     let mut child = Command::new(program)
         .arg("--version")
@@ -59,31 +68,62 @@ fn ask_version(program: &Path) -> Result<String, String> {
         .env("HOME", home.path())
         .env("TMPDIR", home.path())
         .current_dir(home.path())
+        // So that all it starts can be ended with it.
+        .process_group(0)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
         .map_err(|error| error.to_string())?;
-    let deadline = Instant::now() + PATIENCE;
-    loop {
+    let said = child.stdout.take().map(drain);
+    let complaint = child.stderr.take().map(drain);
+    let deadline = Instant::now() + patience;
+    let status = loop {
         match child.try_wait() {
-            Ok(Some(_)) => break,
+            Ok(Some(status)) => break Ok(status),
             Ok(None) if Instant::now() < deadline => std::thread::sleep(Duration::from_millis(5)),
             Ok(None) => {
-                let _ = child.kill();
-                let _ = child.wait();
-                return Err(format!("it did not say its version in {} s", PATIENCE.as_secs()));
+                break Err(format!("it did not say its version in {} s", patience.as_secs()));
             }
-            Err(error) => return Err(error.to_string()),
+            Err(error) => break Err(error.to_string()),
         }
+    };
+    // What it left in the background, too: that holds the pipes. Its number is
+    // still the group's while anything is in it.
+    if let Some(group) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
+        let _ = kill_process_group(group, Signal::KILL);
     }
-    let output = child.wait_with_output().map_err(|error| error.to_string())?;
-    if output.status.success() {
-        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    let status = match status {
+        Ok(status) => status,
+        Err(why) => {
+            let _ = child.wait();
+            return Err(why);
+        }
+    };
+    let text = |drained: Option<mpsc::Receiver<Vec<u8>>>| {
+        let bytes = drained.and_then(|it| it.recv_timeout(DRAIN).ok()).unwrap_or_default();
+        String::from_utf8_lossy(&bytes).into_owned()
+    };
+    if status.success() {
+        Ok(text(said))
     } else {
-        let complaint = String::from_utf8_lossy(&output.stderr);
-        Err(format!("{}: {}", output.status, complaint.trim()))
+        Err(format!("{status}: {}", text(complaint).trim()))
     }
+}
+
+/// Reads a pipe to its end, of which only the start is kept. Whoever holds the
+/// pipe for ever keeps a thread, and nobody else.
+fn drain(pipe: impl Read + Send + 'static) -> mpsc::Receiver<Vec<u8>> {
+    let (tell, told) = mpsc::channel();
+    std::thread::spawn(move || {
+        let mut kept = Vec::new();
+        let mut pipe = pipe.take(MOST_READ);
+        let _ = pipe.read_to_end(&mut kept);
+        let _ = tell.send(kept);
+        // It must not hang because nobody reads on.
+        let _ = io::copy(&mut pipe.into_inner(), &mut io::sink());
+    });
+    told
 }
 
 #[cfg(test)]
@@ -113,6 +153,26 @@ mod tests {
         assert!(why.contains("no library"), "{why}");
         let gone = look(claude, Path::new("/nonexistent/claude"));
         assert!(matches!(gone, Found::Broken { .. }));
+    }
+
+    #[test]
+    fn a_program_that_misbehaves_when_asked_is_not_waited_for() {
+        let dir = tempfile::tempdir().unwrap();
+        let begun = Instant::now();
+        let ask = |script: &str| ask_version(&fake(dir.path(), script), Duration::from_secs(2));
+        // More than a pipe holds, and something in the background that keeps it.
+        let said = ask("echo 1.2.3; head -c 5000000 /dev/zero; sleep 600 &").unwrap();
+        assert!(said.starts_with("1.2.3\n") && said.len() == 64 << 10, "{} bytes", said.len());
+        let marked = format!("sleep 7{}", std::process::id());
+        let why = ask(&format!("{marked} & {marked}")).unwrap_err();
+        assert!(why.contains("did not say its version"), "{why}");
+        assert!(begun.elapsed() < Duration::from_secs(15), "{:?}", begun.elapsed());
+        let command = marked.replace(' ', "\0");
+        let left = fs::read_dir("/proc").unwrap().flatten().filter(|entry| {
+            let line = fs::read(entry.path().join("cmdline")).unwrap_or_default();
+            String::from_utf8_lossy(&line).contains(&command)
+        });
+        assert_eq!(left.count(), 0, "what it started runs on");
     }
 
     #[test]

@@ -24,15 +24,20 @@ pub use version::{Tested, Version};
 
 /// A kind of agent program.
 pub trait Executor: fmt::Debug + Sync {
-    fn name(&self) -> &'static str;
+    fn name(&self) -> &str;
 
     /// The program to look for when the configuration names none; `None` for
     /// what is part of Blue Flame.
-    fn program(&self) -> Option<&'static str>;
+    fn program(&self) -> Option<&str>;
 
     /// The versions that its tests have run against; `None` where a version
     /// means nothing.
     fn tested(&self) -> Option<Tested>;
+
+    /// Whether it can use a login of the person ([`Ground::login`]).
+    fn takes_login(&self) -> bool {
+        false
+    }
 
     fn launch(&self, order: &Order, ground: &Ground<'_>) -> Launch;
 
@@ -109,8 +114,12 @@ pub enum Step {
     /// Put the questions to the person; the answers go to
     /// [`Conversation::answered`].
     Ask { ticket: String, questions: Vec<Question> },
+    /// The questions of this ticket need no answer any more.
+    Withdraw { ticket: String },
     /// Something worth showing.
     Show(Sight),
+    /// Nothing more is written to the program.
+    CloseInput,
     /// It has said its last word: close its input and let it leave.
     Over,
     /// A call was made that nobody was asked about: stop it at once.
@@ -191,6 +200,15 @@ pub trait Conversation: fmt::Debug + Send {
     /// What makes it stop by itself, if anything does.
     fn interrupt(&mut self) -> Vec<Step>;
 
+    /// Whether a call that was allowed is being made: such a program may be
+    /// silent and is at work.
+    fn is_at_work(&self) -> bool {
+        false
+    }
+
+    /// It is gone, with this exit code; `None` if a signal ended it.
+    fn left(&mut self, _code: Option<i32>) {}
+
     /// What the program itself made of the run, once it is gone.
     fn account(&self) -> Account;
 }
@@ -204,8 +222,6 @@ pub struct Account {
     pub output: Option<Value>,
     /// The tokens it counted itself.
     pub usage: Option<Usage>,
-    /// How many of its calls were not allowed.
-    pub denied: u32,
 }
 
 /// What a program says of its own end.
@@ -230,4 +246,126 @@ pub enum Told {
     Failed {
         message: String,
     },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A program that takes its prompt as input, prints its answer, and says by
+    /// its exit code how it went: what a custom executor can be.
+    #[derive(Debug)]
+    struct Plain {
+        name: String,
+        command: Vec<String>,
+    }
+
+    #[derive(Debug, Default)]
+    struct Printed {
+        prompt: String,
+        account: Account,
+    }
+
+    impl Executor for Plain {
+        fn name(&self) -> &str {
+            &self.name
+        }
+
+        fn program(&self) -> Option<&str> {
+            self.command.first().map(String::as_str)
+        }
+
+        fn tested(&self) -> Option<Tested> {
+            None
+        }
+
+        fn launch(&self, _: &Order, ground: &Ground<'_>) -> Launch {
+            Launch {
+                program: ground.program.to_owned(),
+                arguments: self.command.iter().skip(1).map(Into::into).collect(),
+                environment: [("MODEL_SOCKET".to_owned(), ground.gateway.into())].into(),
+                files: Vec::new(),
+            }
+        }
+
+        fn converse(&self, order: &Order) -> Box<dyn Conversation> {
+            Box::new(Printed { prompt: order.prompt.clone(), ..Printed::default() })
+        }
+    }
+
+    impl Conversation for Printed {
+        fn open(&mut self) -> Vec<Step> {
+            vec![Step::Send(self.prompt.clone()), Step::CloseInput]
+        }
+
+        fn heard(&mut self, line: &[u8]) -> Vec<Step> {
+            let text = String::from_utf8_lossy(line).into_owned();
+            self.account.text.push_str(&text);
+            vec![Step::Show(Sight::Said { text })]
+        }
+
+        fn missed(&mut self, _: u64) -> Vec<Step> {
+            Vec::new()
+        }
+
+        fn judged(&mut self, _: &str, _: &Ruling) -> Vec<Step> {
+            Vec::new()
+        }
+
+        fn answered(&mut self, _: &str, _: &BTreeMap<String, String>) -> Vec<Step> {
+            Vec::new()
+        }
+
+        fn interrupt(&mut self) -> Vec<Step> {
+            Vec::new()
+        }
+
+        fn left(&mut self, code: Option<i32>) {
+            if code == Some(0) {
+                self.account.end = Told::Finished;
+            }
+        }
+
+        fn account(&self) -> Account {
+            self.account.clone()
+        }
+    }
+
+    #[test]
+    fn a_plain_command_line_can_be_an_executor() {
+        let plain = Plain { name: "mine".into(), command: vec!["mine".into(), "--quiet".into()] };
+        let executor: &dyn Executor = &plain;
+        assert_eq!((executor.name(), executor.program()), ("mine", Some("mine")));
+        let order = Order {
+            model: "m".into(),
+            system: String::new(),
+            prompt: "do it".into(),
+            tools: Vec::new(),
+            output_schema: None,
+            max_turns: None,
+            budget: Budget::Unlimited,
+            may_ask: false,
+        };
+        let place = Path::new("/p");
+        let ground = Ground {
+            program: place,
+            home: place,
+            tmp: place,
+            files: place,
+            gateway: place,
+            token: "t",
+            login: None,
+        };
+        assert_eq!(executor.launch(&order, &ground).arguments, ["--quiet"]);
+        for (code, end) in
+            [(Some(0), Told::Finished), (Some(1), Told::Nothing), (None, Told::Nothing)]
+        {
+            let mut talk = executor.converse(&order);
+            assert_eq!(talk.open(), [Step::Send("do it".into()), Step::CloseInput]);
+            talk.heard(b"done");
+            talk.left(code);
+            let account = talk.account();
+            assert_eq!((account.end, account.text.as_str()), (end, "done"));
+        }
+    }
 }

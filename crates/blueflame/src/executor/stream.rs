@@ -4,6 +4,9 @@
 //! Every tool call is announced by a `hook_callback` and waits for its answer.
 //! The prompt is sent only after the program confirmed that it will do so, and
 //! a result for a call that nobody was asked about ends the run.
+//!
+//! What is held is bounded, whatever the program says: lines with very many
+//! values, calls without results and questions without answers have limits.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,6 +22,25 @@ const VERDICT_SECONDS: u32 = 60;
 
 const ASK: &str = "AskUserQuestion";
 
+/// Questions that may be open, and calls that may have no result yet.
+const MOST_WAITING: usize = 64;
+const MOST_CALLS: usize = 4_096;
+
+/// Values in one line. A value takes many times the memory of its text.
+const MOST_VALUES: usize = 500_000;
+
+/// What is shown of anything that an agent says, in bytes.
+const MOST_SHOWN: usize = 2 << 10;
+
+/// Which results of calls that were never judged show that these calls were not
+/// made.
+#[derive(Clone, Copy, Debug)]
+pub enum Unjudged {
+    /// Errors that begin in one of these ways.
+    Marked(&'static [&'static str]),
+    AnyError,
+}
+
 #[derive(Debug)]
 pub struct Stream {
     prompt: String,
@@ -26,8 +48,11 @@ pub struct Stream {
     open: bool,
     /// Requests of the program that wait for an answer.
     waiting: BTreeMap<String, Waiting>,
-    /// Calls that were allowed and have no result yet.
-    allowed: BTreeSet<String>,
+    unjudged: Unjudged,
+    /// Calls that were allowed and have no result yet: what was allowed.
+    allowed: BTreeMap<String, blake3::Hash>,
+    /// Calls that were not allowed and have no result yet.
+    denied: BTreeSet<String>,
     interrupted: bool,
     account: Account,
 }
@@ -35,19 +60,26 @@ pub struct Stream {
 /// What an answer has to look like.
 #[derive(Debug)]
 enum Waiting {
-    Hook { call: String },
-    Permission { call: String, input: Value },
+    Hook { call: String, what: blake3::Hash },
+    Permission { call: String, what: blake3::Hash, input: Value },
     Questions { call: String, input: Value },
 }
 
+/// A call by all that is judged about it.
+fn fingerprint(tool: &str, input: &Value) -> blake3::Hash {
+    blake3::hash(json!([tool, input]).to_string().as_bytes())
+}
+
 impl Stream {
-    pub fn new(order: &Order) -> Self {
+    pub fn new(order: &Order, unjudged: Unjudged) -> Self {
         Stream {
             prompt: unlike_a_command(&order.prompt),
             may_ask: order.may_ask,
             open: false,
             waiting: BTreeMap::new(),
-            allowed: BTreeSet::new(),
+            unjudged,
+            allowed: BTreeMap::new(),
+            denied: BTreeSet::new(),
             interrupted: false,
             account: Account::default(),
         }
@@ -57,14 +89,22 @@ impl Stream {
         let Some(ticket) = text(event, "/request_id").map(str::to_owned) else {
             return Vec::new();
         };
+        if self.waiting.len() >= MOST_WAITING
+            || self.allowed.len() + self.denied.len() >= MOST_CALLS
+        {
+            return vec![refusal(&ticket, "too many calls and questions are open")];
+        }
         let call_id = || text(event, "/request/tool_use_id").unwrap_or_default().to_owned();
+        let what = |tool: Option<&str>, input: Option<&Value>| {
+            fingerprint(tool.unwrap_or_default(), input.unwrap_or(&Value::Null))
+        };
         let (waiting, tool, input, cwd) = match text(event, "/request/subtype") {
-            Some("hook_callback") => (
-                Waiting::Hook { call: call_id() },
-                text(event, "/request/input/tool_name"),
-                event.pointer("/request/input/tool_input"),
-                text(event, "/request/input/cwd"),
-            ),
+            Some("hook_callback") => {
+                let tool = text(event, "/request/input/tool_name");
+                let input = event.pointer("/request/input/tool_input");
+                let waiting = Waiting::Hook { call: call_id(), what: what(tool, input) };
+                (waiting, tool, input, text(event, "/request/input/cwd"))
+            }
             Some("can_use_tool") => {
                 let tool = text(event, "/request/tool_name");
                 let input = event.pointer("/request/input");
@@ -72,7 +112,13 @@ impl Stream {
                 if tool == Some(ASK) && self.may_ask {
                     return self.questions(ticket, call_id(), kept);
                 }
-                (Waiting::Permission { call: call_id(), input: kept }, tool, input, None)
+                let what = what(tool, input);
+                if self.allowed.get(&call_id()) == Some(&what) {
+                    // The very call that was judged a moment ago.
+                    return vec![permission(&ticket, &allow(&kept))];
+                }
+                let waiting = Waiting::Permission { call: call_id(), what, input: kept };
+                (waiting, tool, input, None)
             }
             other => {
                 let why = format!("`{}` is not served here", other.unwrap_or_default());
@@ -108,12 +154,41 @@ impl Stream {
             }
             let failed = block.get("is_error").and_then(Value::as_bool) == Some(true);
             let id = text(block, "/tool_use_id").unwrap_or_default();
-            if !self.allowed.remove(id) && !failed {
+            let allowed = self.allowed.remove(id).is_some();
+            let denied = self.denied.remove(id);
+            if !allowed && !(failed && (denied || self.was_not_made(block))) {
                 let why = format!("the result of a call came that was never judged: `{id}`");
                 steps.push(Step::Breach { why });
             }
         }
         steps
+    }
+
+    /// Whether an error says that the call was never made.
+    fn was_not_made(&self, block: &Value) -> bool {
+        match self.unjudged {
+            Unjudged::AnyError => true,
+            Unjudged::Marked(marks) => {
+                let said = text(block, "/content").or_else(|| text(block, "/content/0/text"));
+                marks.iter().any(|mark| said.is_some_and(|said| said.starts_with(mark)))
+            }
+        }
+    }
+
+    /// The program does not wait for this answer any more.
+    fn cancelled(&mut self, ticket: &str) -> Vec<Step> {
+        match self.waiting.remove(ticket) {
+            None => Vec::new(),
+            // It denies by itself what nobody answers.
+            Some(Waiting::Hook { call, .. } | Waiting::Permission { call, .. }) => {
+                self.denied.insert(call);
+                Vec::new()
+            }
+            Some(Waiting::Questions { call, .. }) => {
+                self.denied.insert(call);
+                vec![Step::Withdraw { ticket: ticket.to_owned() }]
+            }
+        }
     }
 
     fn system(event: &Value) -> Vec<Step> {
@@ -140,13 +215,15 @@ impl Conversation for Stream {
     }
 
     fn heard(&mut self, line: &[u8]) -> Vec<Step> {
+        if values(line) > MOST_VALUES {
+            return self.missed(line.len() as u64);
+        }
         // What is no JSON is no part of the dialect: it is in the log.
         let Ok(event) = serde_json::from_slice::<Value>(line) else { return Vec::new() };
         match text(&event, "/type") {
             Some("control_request") => self.control_request(&event),
             Some("control_cancel_request") => {
-                self.waiting.remove(text(&event, "/request_id").unwrap_or_default());
-                Vec::new()
+                self.cancelled(text(&event, "/request_id").unwrap_or_default())
             }
             Some("control_response") if text(&event, "/response/request_id") == Some("open") => {
                 if text(&event, "/response/subtype") != Some("success") {
@@ -175,20 +252,23 @@ impl Conversation for Stream {
     fn missed(&mut self, bytes: u64) -> Vec<Step> {
         // A call in there gets no answer and is denied by the program; a
         // result in there is missing in the end.
-        let text = format!("a line of {bytes} bytes was too long to be read");
+        let text = format!("a line of {bytes} bytes was too much to be read");
         vec![Step::Show(Sight::Said { text })]
     }
 
     fn judged(&mut self, ticket: &str, ruling: &Ruling) -> Vec<Step> {
         let step = match (self.waiting.remove(ticket), ruling) {
             (None, _) => return Vec::new(),
-            (Some(Waiting::Hook { call }), ruling) => {
+            (Some(Waiting::Hook { call, what }), ruling) => {
                 let (decision, reason) = match ruling {
                     Ruling::Allow => {
-                        self.allowed.insert(call);
+                        self.allowed.insert(call, what);
                         ("allow", "within the rules")
                     }
-                    Ruling::Deny { reason } => ("deny", reason.as_str()),
+                    Ruling::Deny { reason } => {
+                        self.deny(call);
+                        ("deny", reason.as_str())
+                    }
                 };
                 let output = json!({
                     "hookEventName": "PreToolUse",
@@ -197,14 +277,17 @@ impl Conversation for Stream {
                 });
                 success(ticket, &json!({"hookSpecificOutput": output}))
             }
-            (Some(Waiting::Permission { call, input }), Ruling::Allow) => {
-                self.allowed.insert(call);
-                permission(ticket, &json!({"behavior": "allow", "updatedInput": input}))
+            (Some(Waiting::Permission { call, what, input }), Ruling::Allow) => {
+                self.allowed.insert(call, what);
+                permission(ticket, &allow(&input))
             }
             (
-                Some(Waiting::Permission { .. } | Waiting::Questions { .. }),
+                Some(Waiting::Permission { call, .. } | Waiting::Questions { call, .. }),
                 Ruling::Deny { reason },
-            ) => permission(ticket, &deny(reason)),
+            ) => {
+                self.deny(call);
+                permission(ticket, &deny(reason))
+            }
             (Some(waiting @ Waiting::Questions { .. }), Ruling::Allow) => {
                 // Only answers let these through.
                 self.waiting.insert(ticket.to_owned(), waiting);
@@ -222,8 +305,8 @@ impl Conversation for Stream {
                 if let Some(input) = input.as_object_mut() {
                     input.insert("answers".to_owned(), Value::Object(answers));
                 }
-                self.allowed.insert(call);
-                vec![permission(ticket, &json!({"behavior": "allow", "updatedInput": input}))]
+                self.allowed.insert(call, fingerprint(ASK, &input));
+                vec![permission(ticket, &allow(&input))]
             }
             Some(other) => {
                 self.waiting.insert(ticket.to_owned(), other);
@@ -240,9 +323,46 @@ impl Conversation for Stream {
         vec![control("interrupt", &json!({"subtype": "interrupt"}))]
     }
 
+    fn is_at_work(&self) -> bool {
+        !self.allowed.is_empty()
+    }
+
     fn account(&self) -> Account {
         self.account.clone()
     }
+}
+
+impl Stream {
+    /// The last word about a call counts.
+    fn deny(&mut self, call: String) {
+        self.allowed.remove(&call);
+        self.denied.insert(call);
+    }
+}
+
+/// How many values a line of JSON has at most: strings are one each, however
+/// long they are.
+fn values(line: &[u8]) -> usize {
+    let (mut values, mut inside, mut escaped) = (1, false, false);
+    for byte in line {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if inside => escaped = true,
+            b'"' => inside = !inside,
+            b',' | b'[' | b'{' if !inside => values += 1,
+            _ => {}
+        }
+    }
+    values
+}
+
+/// The beginning of a text, for showing it.
+fn beginning(text: &str) -> String {
+    if text.len() <= MOST_SHOWN {
+        return text.to_owned();
+    }
+    let whole = (0..=MOST_SHOWN).rev().find(|at| text.is_char_boundary(*at));
+    format!("{}…", &text[..whole.unwrap_or(0)])
 }
 
 /// A prompt that starts with `/` would be taken for a command of the program
@@ -253,8 +373,8 @@ fn unlike_a_command(prompt: &str) -> String {
 
 fn seen(event: &Value) -> Vec<Step> {
     let sight = |block: &Value| match text(block, "/type")? {
-        "text" => Some(Sight::Said { text: text(block, "/text")?.to_owned() }),
-        "tool_use" => Some(Sight::Used { tool: text(block, "/name")?.to_owned() }),
+        "text" => Some(Sight::Said { text: beginning(text(block, "/text")?) }),
+        "tool_use" => Some(Sight::Used { tool: beginning(text(block, "/name")?) }),
         _ => None,
     };
     blocks(event).iter().filter_map(sight).map(Step::Show).collect()
@@ -288,6 +408,10 @@ fn refusal(ticket: &str, why: &str) -> Step {
 
 fn permission(ticket: &str, behavior: &Value) -> Step {
     success(ticket, behavior)
+}
+
+fn allow(input: &Value) -> Value {
+    json!({"behavior": "allow", "updatedInput": input})
 }
 
 fn deny(reason: &str) -> Value {

@@ -139,6 +139,7 @@ pub async fn follow(
                 return;
             }
             Ok(Standing::Lost { spend }) => {
+                end_leftovers(&directory, &post);
                 post.fact(Event::AgentLost { agent: run.agent, spend });
                 return;
             }
@@ -153,6 +154,13 @@ pub async fn follow(
                 return;
             }
         }
+    }
+}
+
+/// Ends what outlived an attempt process that died.
+pub fn end_leftovers(directory: &Directory, post: &Post) {
+    if let Err(error) = directory.end_leftovers() {
+        post.send(Occurrence::Warning(format!("something of a lost agent may still run: {error}")));
     }
 }
 
@@ -219,6 +227,8 @@ async fn listen(
             Report::Warning { text } => {
                 post.send(Occurrence::Warning(format!("{agent}: {text}")));
             }
+            // It waits for nobody any more; an answer that comes late is not heard.
+            Report::GrantNotWanted | Report::QuestionsWithdrawn { .. } => {}
             Report::Ended => return,
         }
     }

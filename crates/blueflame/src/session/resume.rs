@@ -55,7 +55,10 @@ impl Session {
         match standing {
             // It never began, so it spent nothing.
             Standing::NotStarted => self.lost(agent, Some(Spend::default())),
-            Standing::Lost { spend } => self.lost(agent, spend),
+            Standing::Lost { spend } => {
+                agents::end_leftovers(&self.site.attempt(&run.work, &agent), &self.post);
+                self.lost(agent, spend)
+            }
             Standing::Running(None) => {
                 self.watch.warn(&format!("{agent} cannot be reached, and is given up"));
                 self.lost(agent, None)

@@ -5,6 +5,7 @@
 //! `BLUEFLAME_REQUIRE_AGENTS` is set, as it is in CI.
 
 use std::fs::{self, File};
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -44,6 +45,12 @@ fn installed(place: &Path, package: &str, program: &str) -> Option<PathBuf> {
     let required = std::env::var_os("BLUEFLAME_REQUIRE_AGENTS").is_some();
     assert!(!required, "{package} could not be installed: {why}");
     let test = std::thread::current().name().unwrap_or_default().to_owned();
-    eprintln!("SKIPPED {test}: {package} could not be installed: {why}");
+    say(&format!("SKIPPED {test}: {package} could not be installed: {why}\n"));
     None
+}
+
+/// Writes to the real error stream: what a test prints is hidden when it passes,
+/// and a skipped one passes.
+fn say(text: &str) {
+    let _ = rustix::io::write(std::io::stderr().as_fd(), text.as_bytes());
 }

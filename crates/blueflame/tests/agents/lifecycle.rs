@@ -20,7 +20,7 @@ use rustix::process::Signal;
 use crate::stage::{Agent, BLUEFLAME, Stage};
 
 /// A stage whose agent is this shell script.
-fn acted_by(script: &str) -> Stage {
+pub fn acted_by(script: &str) -> Stage {
     let mut stage = Stage::with_program("claude", Path::new("/bin/sh"));
     let path = stage.env.path("agent");
     fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
@@ -30,7 +30,7 @@ fn acted_by(script: &str) -> Stage {
 }
 
 /// Waits until something is so; a test that waits in vain fails by its name.
-fn until(what: &str, mut so: impl FnMut() -> bool) {
+pub fn until(what: &str, mut so: impl FnMut() -> bool) {
     for _ in 0..1_500 {
         if so() {
             return;
@@ -126,6 +126,13 @@ fn output_is_kept_whatever_it_is() {
     assert!(output.lines().all(|line| line.len() < 300 << 10), "a record is too large");
 }
 
+/// The most memory that a process has had.
+pub fn peak_kilobytes(process: &Process) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{}/status", process.pid)).unwrap();
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    peak.trim().trim_end_matches(" kB").trim().parse().unwrap()
+}
+
 #[test]
 fn a_long_line_takes_a_bounded_amount_of_memory() {
     let script = "head -c 400000000 /dev/zero | tr '\\0' 'x'; echo; exec sleep 600";
@@ -141,9 +148,7 @@ fn a_long_line_takes_a_bounded_amount_of_memory() {
         std::thread::sleep(Duration::from_millis(100));
         settled
     });
-    let status = fs::read_to_string(format!("/proc/{}/status", process.pid)).unwrap();
-    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
-    let peak: u64 = peak.trim().trim_end_matches(" kB").trim().parse().unwrap();
+    let peak = peak_kilobytes(&process);
     process_tree::signal(&process, Signal::TERM).unwrap();
     let run = stage.follow(started, |_| None);
     assert!(peak < 128 << 10, "it took {peak} kB for a line of 400 MB");
@@ -256,8 +261,7 @@ fn no_second_process_takes_the_same_attempt_up() {
     let directory = stage.directory();
     assert!(matches!(directory.take_up(), Err(DirectoryError::Held { .. })));
     let second = link::start(Path::new(BLUEFLAME), &directory, &stage.secrets);
-    let Err(StartError::GaveUp(why)) = second else { panic!("it started") };
-    assert!(why.contains("another process already runs the attempt"), "{why}");
+    assert!(matches!(second, Err(StartError::Held)), "{second:?}");
     process_tree::signal(&started.registered.process, Signal::TERM).unwrap();
     let run = stage.follow(started, |_| None);
     assert_eq!(run.sealed.ending, Ending::Failed(Outcome::Killed { by: Killer::Us }));
@@ -274,58 +278,8 @@ fn before_it_starts_it_is_not_started() {
     let stage = acted_by("exit 0");
     let directory = Directory::create(&stage.env.path("attempt"), &stage.spec).unwrap();
     assert_eq!(directory.standing().unwrap(), Standing::NotStarted);
-}
-
-#[test]
-fn unfinished_work_is_saved_on_the_way_and_at_the_end() {
-    let script = "
-mkdir -p src target
-echo one > src/work.txt
-echo junk > target/junk
-until [ -e src/go ]; do sleep 0.05; done
-echo two > src/work.txt
-exit 1";
-    let stage = acted_by(script).with(|spec| {
-        let snapshots = spec.snapshots.as_mut().unwrap();
-        snapshots.every = Duration::from_millis(100);
-        snapshots.exclude = vec![blueflame_core::lock_path::LockPath::new("target").unwrap()];
-    });
-    // What an agent may have planted in its git directory must not run.
-    let planted = stage.env.path("planted");
-    let planted_command = format!("touch {}", planted.display());
-    for (key, value) in [("core.fsmonitor", planted_command.as_str()), ("core.hooksPath", "hooks")]
-    {
-        let mut git = stage.env.command("git");
-        assert!(
-            git.current_dir(&stage.workspace)
-                .args(["config", key, value])
-                .status()
-                .unwrap()
-                .success()
-        );
-    }
-    let workspace = stage.workspace.clone();
-    let run = stage.run_with(|report| {
-        if matches!(report, Report::Snapshot { .. }) {
-            fs::write(workspace.join("src/go"), "").unwrap();
-        }
-        None
-    });
-    assert!(run.sealed.warnings.is_empty(), "{}", run.story());
-    let last = run.sealed.snapshot.clone().unwrap();
-    let show = |name: &str| {
-        let mut git = run.stage.env.command("git");
-        let object = format!("{last}:{name}");
-        git.env("GIT_DIR", run.stage.directory().root().join("snapshots.git"));
-        let output = git.args(["show", &object]).output().unwrap();
-        String::from_utf8(output.stdout).unwrap()
-    };
-    assert_eq!(show("src/work.txt"), "two\n");
-    assert_eq!(show("README.md"), "A project.\n");
-    assert_eq!(show("target/junk"), "", "build output is not saved");
-    let count = run.reports.iter().filter(|it| matches!(it, Report::Snapshot { .. })).count();
-    assert!(count >= 2, "{}", run.story());
-    assert!(!planted.exists(), "the agent's git configuration was executed");
+    assert!(!directory.root().join("lock").exists(), "looking left something behind");
+    assert_eq!(directory.end_leftovers().unwrap(), 0);
 }
 
 #[test]
@@ -341,6 +295,66 @@ fn nonsense_on_the_control_socket_harms_nobody() {
     process_tree::signal(&started.registered.process, Signal::TERM).unwrap();
     let run = stage.follow(started, |_| None);
     assert_eq!(run.sealed.ending, Ending::Failed(Outcome::Killed { by: Killer::Us }));
+}
+
+/// A stage whose agent is one of the ignored tests here.
+pub fn played_by(test: &str) -> Stage {
+    let this = std::env::current_exe().unwrap();
+    acted_by(&format!("exec '{}' --ignored --exact {test} --nocapture", this.display()))
+}
+
+#[test]
+#[ignore = "the agent of another test"]
+fn an_agent_that_speaks_to_the_control_socket() {
+    // Only in the place of an agent: this is where its home is.
+    let Some(home) =
+        std::env::var_os("HOME").filter(|home| Path::new(home).ends_with("attempt/home"))
+    else {
+        return;
+    };
+    let attempt = Path::new(&home).parent().unwrap();
+    until("it is registered", || attempt.join("process.json").exists());
+    let Standing::Running(Some(registered)) = Directory::open(attempt).standing().unwrap() else {
+        panic!("not running")
+    };
+    let mut heard = Vec::new();
+    for command in [Command::Grant { grant: Budget::Unlimited }, Command::Stop] {
+        let socket = registered.sockets.join("control");
+        let mut control = std::os::unix::net::UnixStream::connect(&socket).unwrap();
+        let mut line = serde_json::to_vec(&command).unwrap();
+        line.push(b'\n');
+        let _ = std::io::Write::write_all(&mut control, &line);
+        let _ = std::io::Read::read_to_end(&mut control, &mut heard);
+    }
+    fs::write("spoken", &heard).unwrap();
+}
+
+#[test]
+fn an_agent_that_speaks_to_the_control_socket_is_not_heard() {
+    let run = played_by("lifecycle::an_agent_that_speaks_to_the_control_socket").run();
+    assert_eq!(run.file("spoken").as_deref(), Some(""), "{}", run.story());
+    // It left by itself: its own order to stop did not count.
+    assert_eq!(
+        (run.end(), run.sealed.exit.as_str()),
+        ("crashed", "exit code 0"),
+        "{}",
+        run.story()
+    );
+}
+
+#[test]
+fn the_agent_is_not_told_where_the_control_socket_is() {
+    let run = acted_by("env > told; echo \"$@\" >> told; exit 1").run();
+    let told = run.file("told").unwrap();
+    let gateway = run.stage.directory().gateway_place().unwrap();
+    assert!(told.contains(gateway.to_str().unwrap()), "{told}");
+    let control = run.stage.directory().sockets().unwrap();
+    let [parent, name] = [control.parent().unwrap(), Path::new(control.file_name().unwrap())];
+    assert!(!told.contains(parent.to_str().unwrap()), "{told}");
+    assert!(!told.contains(name.to_str().unwrap()), "{told}");
+    for place in [gateway, control] {
+        fs::remove_dir(place).unwrap();
+    }
 }
 
 #[test]

@@ -1,11 +1,14 @@
 //! Whole agent runs: the real attempt process, the real agent programs, and a
 //! scripted model at the other end.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
-#![expect(clippy::print_stderr, reason = "a test that is skipped says so")]
 
 mod contract;
+mod conversations;
+mod ends;
 mod install;
 mod lifecycle;
 mod planner;
 mod secrets;
+mod snapshots;
 mod stage;
+mod unjudged;

@@ -137,3 +137,76 @@ async fn an_agent_that_repeats_what_fails_is_stopped() {
         assert!(served.told().iter().any(|fact| matches!(fact, Fact::Loop { .. })));
     }
 }
+
+#[tokio::test]
+async fn an_agent_that_hangs_up_waits_for_no_grant_any_more() {
+    let provider = provider().await;
+    let allowance = Allowance::new(Budget::Unlimited, Budget::Tokens(0), Spend::default());
+    let mut served = serve(Settings::new(provider.upstream()), Arc::clone(&allowance)).await;
+    // It is asked for again by whoever comes next.
+    for _ in 0..2 {
+        let mut agent = served.connect().await;
+        agent.write_all(served.post("/v1/messages", MESSAGES).as_bytes()).await.unwrap();
+        served.until(|fact| matches!(fact, Fact::GrantWanted { .. })).await;
+        assert_eq!(allowance.grant_waiters(), 1);
+        drop(agent);
+        served.until(|fact| *fact == Fact::GrantNotWanted).await;
+        assert_eq!(allowance.grant_waiters(), 0);
+    }
+}
+
+#[tokio::test]
+async fn waiting_for_ones_own_requests_is_not_waiting_for_a_grant() {
+    let provider = Provider::start(|mut stream, _| async move {
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        let _ = stream.write_all(format!("{STREAM}{}", message(1, 1, "x")).as_bytes()).await;
+    })
+    .await;
+    // Two could cost as much as there is; the third waits for them, and longer
+    // than for a grant.
+    let allowance = Allowance::new(Budget::Unlimited, Budget::Tokens(100), Spend::default());
+    let settings =
+        Settings { grant_wait: Duration::from_millis(50), ..Settings::new(provider.upstream()) };
+    let served = serve(settings, allowance).await;
+    let (a, b, c) =
+        tokio::join!(served.ask_messages(), served.ask_messages(), served.ask_messages());
+    assert_eq!([a, b, c].map(|answer| status(&answer)), [200; 3]);
+}
+
+#[tokio::test]
+async fn only_waiting_for_the_provider_counts_as_busy() {
+    let (go, _) = tokio::sync::broadcast::channel::<()>(1);
+    let released = go.clone();
+    let provider = Provider::start(move |mut stream, _| {
+        let mut released = released.subscribe();
+        async move {
+            let _ = released.recv().await;
+            let _ = stream.write_all(STREAM.as_bytes()).await;
+            // More than anyone holds for an agent that does not take it.
+            while stream.write_all(message(1, 1, &"x".repeat(50_000)).as_bytes()).await.is_ok() {}
+        }
+    })
+    .await;
+    let allowance = Allowance::unlimited();
+    let served = serve(Settings::new(provider.upstream()), Arc::clone(&allowance)).await;
+    let mut agent = served.connect().await;
+    agent.write_all(served.post("/v1/messages", MESSAGES).as_bytes()).await.unwrap();
+    let reached = async |busy: bool| {
+        for _ in 0..500 {
+            if allowance.is_busy() == busy {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+                if allowance.is_busy() == busy {
+                    return true;
+                }
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        false
+    };
+    assert!(reached(true).await, "the provider thinks");
+    while go.send(()).is_err() {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    assert!(reached(false).await, "the agent does not take its answer");
+    drop(agent);
+}

@@ -7,13 +7,11 @@ use super::{status, text};
 use crate::executor::{Account, Told};
 
 pub(super) fn read_result(event: &Value, interrupted: bool) -> Account {
-    let denied = event.get("permission_denials").and_then(Value::as_array).map_or(0, Vec::len);
     Account {
         end: told(event, interrupted),
         text: text(event, "/result").unwrap_or_default().to_owned(),
         output: event.get("structured_output").filter(|output| !output.is_null()).cloned(),
         usage: usage(event),
-        denied: u32::try_from(denied).unwrap_or(u32::MAX),
     }
 }
 

@@ -14,6 +14,10 @@ fn order(prompt: &str) -> Order {
     }
 }
 
+fn claude(prompt: &str) -> Stream {
+    Stream::new(&order(prompt), Unjudged::Marked(&["<tool_use_error>"]))
+}
+
 fn hear(stream: &mut Stream, event: &Value) -> Vec<Step> {
     stream.heard(event.to_string().as_bytes())
 }
@@ -29,7 +33,7 @@ fn sent(steps: &[Step]) -> Value {
 }
 
 fn opened() -> Stream {
-    let mut stream = Stream::new(&order("do it"));
+    let mut stream = claude("do it");
     stream.open();
     hear(
         &mut stream,
@@ -52,7 +56,7 @@ fn result_of(id: &str, is_error: bool) -> Value {
 
 #[test]
 fn the_prompt_is_sent_once_and_only_after_the_hook_is_armed() {
-    let mut stream = Stream::new(&order("do it"));
+    let mut stream = claude("do it");
     let first = sent(&stream.open());
     assert_eq!(first.pointer("/request/subtype").unwrap(), "initialize");
     assert_eq!(first.pointer("/request/hooks/PreToolUse/0/matcher").unwrap(), "*");
@@ -65,7 +69,7 @@ fn the_prompt_is_sent_once_and_only_after_the_hook_is_armed() {
 
 #[test]
 fn a_program_that_will_not_be_judged_gets_no_prompt() {
-    let mut stream = Stream::new(&order("do it"));
+    let mut stream = claude("do it");
     stream.open();
     let no = json!({"type": "control_response",
         "response": {"subtype": "error", "request_id": "open", "error": "no hooks here"}});
@@ -79,7 +83,7 @@ fn a_prompt_is_never_taken_for_a_command() {
     for (prompt, expected) in
         [("/compact", "\n/compact"), ("  /compact", "\n  /compact"), ("see /etc", "see /etc")]
     {
-        assert_eq!(Stream::new(&order(prompt)).prompt, expected);
+        assert_eq!(claude(prompt).prompt, expected);
     }
 }
 
@@ -106,12 +110,96 @@ fn a_result_without_a_verdict_ends_the_run() {
     hear(&mut stream, &hook("u1", "t1"));
     stream.judged("u1", &Ruling::Allow);
     assert_eq!(hear(&mut stream, &result_of("t1", false)), []);
-    // Denied and mistaken calls have error results, which are fine.
-    assert_eq!(hear(&mut stream, &result_of("t2", true)), []);
     for id in ["t1", "t3"] {
         let steps = hear(&mut stream, &result_of(id, false));
         assert!(matches!(&steps[..], [Step::Breach { .. }]), "{id}: {steps:?}");
     }
+}
+
+#[test]
+fn an_error_is_no_proof_that_a_call_was_not_made() {
+    let failed = |id: &str, content: Value| {
+        json!({"type": "user", "message": {"content": [
+            {"type": "tool_result", "tool_use_id": id, "is_error": true, "content": content}]}})
+    };
+    let mut stream = opened();
+    // Denied, and taken back by the program: both are known.
+    hear(&mut stream, &hook("u1", "t1"));
+    stream.judged("u1", &Ruling::Deny { reason: "no".into() });
+    hear(&mut stream, &hook("u2", "t2"));
+    hear(&mut stream, &json!({"type": "control_cancel_request", "request_id": "u2"}));
+    for id in ["t1", "t2"] {
+        assert_eq!(hear(&mut stream, &failed(id, json!("no"))), [], "{id}");
+    }
+    // A mistake that the program found before it asked anyone.
+    let mistake = "<tool_use_error>Error: No such tool available: Fly</tool_use_error>";
+    assert_eq!(hear(&mut stream, &failed("t3", json!(mistake))), []);
+    let in_a_block = json!([{"type": "text", "text": mistake}]);
+    assert_eq!(hear(&mut stream, &failed("t4", in_a_block)), []);
+    // A command that ran and failed; and one whose denial was used up.
+    for (id, content) in [("t5", "Exit code 1"), ("t1", "Exit code 1"), ("t6", "")] {
+        let steps = hear(&mut stream, &failed(id, json!(content)));
+        assert!(matches!(&steps[..], [Step::Breach { .. }]), "{id}: {steps:?}");
+    }
+    // The embedded agent has no mark for it, and needs none.
+    let mut embedded = Stream::new(&order("x"), Unjudged::AnyError);
+    assert_eq!(hear(&mut embedded, &failed("t7", json!("there is no tool"))), []);
+    assert!(!hear(&mut embedded, &result_of("t8", false)).is_empty());
+}
+
+#[test]
+fn a_call_is_judged_again_only_if_it_is_another_one() {
+    let mut stream = opened();
+    let ask = |ticket: &str, path: &str| {
+        json!({"type": "control_request", "request_id": ticket, "request": {
+            "subtype": "can_use_tool", "tool_name": "Read", "tool_use_id": "t1",
+            "input": {"file_path": path}}})
+    };
+    hear(&mut stream, &hook("u1", "t1"));
+    stream.judged("u1", &Ruling::Allow);
+    assert!(stream.is_at_work());
+    let answer = sent(&hear(&mut stream, &ask("u2", "/w/a")));
+    assert_eq!(answer.pointer("/response/response/behavior").unwrap(), "allow");
+    // The same number with something else in it.
+    assert!(matches!(&hear(&mut stream, &ask("u3", "/etc/passwd"))[..], [Step::Judge { .. }]));
+    stream.judged("u3", &Ruling::Deny { reason: "no".into() });
+    assert!(!stream.is_at_work());
+    // Now it counts as denied: a result would be a breach.
+    assert!(matches!(&hear(&mut stream, &result_of("t1", false))[..], [Step::Breach { .. }]));
+}
+
+#[test]
+fn what_is_held_and_shown_is_bounded() {
+    let mut stream = opened();
+    let long = json!({"type": "assistant", "message": {"content": [
+        {"type": "text", "text": "é".repeat(100_000)}]}});
+    let [Step::Show(Sight::Said { text })] = &hear(&mut stream, &long)[..] else { panic!() };
+    assert!(text.len() < 2_100 && text.ends_with("é…"), "{} bytes", text.len());
+    // Commas in a text are no values.
+    let text = json!({"type": "new", "text": ",[{\"\\".repeat(1_000_000)});
+    assert_eq!(hear(&mut stream, &text), []);
+    let many = format!(r#"{{"type":"new","many":[{}0]}}"#, "0,".repeat(1_000_000));
+    assert!(matches!(&stream.heard(many.as_bytes())[..], [Step::Show(_)]), "not passed over");
+
+    let ask = |number: usize| {
+        json!({"type": "control_request", "request_id": format!("u{number}"), "request": {
+            "subtype": "can_use_tool", "tool_name": "AskUserQuestion", "tool_use_id": "t",
+            "input": {"questions": [{"question": "Which?"}]}}})
+    };
+    let asked =
+        (0..1_000).filter(|n| matches!(hear(&mut stream, &ask(*n))[..], [Step::Ask { .. }]));
+    assert_eq!(asked.count(), MOST_WAITING);
+
+    let mut stream = opened();
+    let mut judged = 0;
+    for number in 0..10_000 {
+        let ticket = format!("u{number}");
+        if matches!(hear(&mut stream, &hook(&ticket, &ticket))[..], [Step::Judge { .. }]) {
+            judged += 1;
+            stream.judged(&ticket, &Ruling::Allow);
+        }
+    }
+    assert_eq!(judged, MOST_CALLS);
 }
 
 #[test]
@@ -139,7 +227,14 @@ fn questions_reach_the_person_and_answers_the_agent() {
     assert_eq!(input.pointer("/answers/Which?").unwrap(), "A");
     assert_eq!(input.pointer("/questions/0/header").unwrap(), "h");
 
-    let mut silent = Stream::new(&Order { may_ask: false, ..order("x") });
+    // One that is taken back is told, once.
+    hear(&mut stream, &ask("u3"));
+    let cancel = json!({"type": "control_cancel_request", "request_id": "u3"});
+    assert_eq!(hear(&mut stream, &cancel), [Step::Withdraw { ticket: "u3".into() }]);
+    assert_eq!(hear(&mut stream, &cancel), []);
+    assert_eq!(stream.answered("u3", &answers), []);
+
+    let mut silent = Stream::new(&Order { may_ask: false, ..order("x") }, Unjudged::AnyError);
     assert!(matches!(&hear(&mut silent, &ask("u2"))[..], [Step::Judge { .. }]));
 }
 
