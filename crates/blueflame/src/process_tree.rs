@@ -11,6 +11,7 @@ use std::io;
 use std::time::Duration;
 
 use blueflame_core::event::Process;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{self, Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, WaitOptions};
 
 /// What `/proc/<pid>/stat` says.
@@ -51,6 +52,21 @@ pub fn signal(target: &Process, signal: Signal) -> io::Result<()> {
         Ok(()) | Err(rustix::io::Errno::SRCH) => Ok(()),
         Err(error) => Err(error.into()),
     }
+}
+
+/// Kills a process and waits, for at most `patience`, until it is gone.
+pub fn kill_and_wait(target: &Process, patience: Duration) -> io::Result<()> {
+    signal(target, Signal::KILL)?;
+    let Some(pid) = i32::try_from(target.pid).ok().and_then(Pid::from_raw) else {
+        return Ok(());
+    };
+    let Ok(handle) = process::pidfd_open(pid, PidfdFlags::empty()) else { return Ok(()) };
+    if !is_running(target) {
+        return Ok(());
+    }
+    let patience = Timespec::try_from(patience).map_err(io::Error::other)?;
+    poll(&mut [PollFd::new(&handle, PollFlags::IN)], Some(&patience))?;
+    Ok(())
 }
 
 /// Names this boot of the machine.

@@ -4,6 +4,7 @@ use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anstream::eprintln;
 use blueflame_core::config::Config;
@@ -59,7 +60,7 @@ pub fn start(
     json: bool,
 ) -> Result<ExitCode, Failure> {
     check_prerequisites(&loaded)?;
-    let now = Timestamp::now();
+    let now = free_moment(store)?;
     let (lock, directory) = begin(store, now)?;
     let site = Arc::new(Site::new(loaded, directory, now, asking.manner())?);
     let first = session::first_event(&site, goal, plan);
@@ -299,10 +300,26 @@ fn check_upstream(loaded: &Loaded) -> Result<(), Failure> {
     }
 }
 
+/// Sessions are named after the second in which they begin: a moment whose name
+/// is not taken.
+fn free_moment(store: &WritableStore) -> Result<Timestamp, Failure> {
+    loop {
+        let now = Timestamp::now();
+        if !store.store().session(&named_after(now)?).journal().exists() {
+            return Ok(now);
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+fn named_after(moment: Timestamp) -> Result<SessionId, Failure> {
+    let name = moment.strftime("ses-%Y%m%d-%H%M%S").to_string();
+    SessionId::new(name).map_err(|error| Failure::new(Kind::Internal, error))
+}
+
 /// A new session: its name, its directory, and the lock.
 fn begin(store: &WritableStore, now: Timestamp) -> Result<(RepoLock, SessionDir), Failure> {
-    let name = now.strftime("ses-%Y%m%d-%H%M%S").to_string();
-    let id = SessionId::new(name).map_err(|error| Failure::new(Kind::Internal, error))?;
+    let id = named_after(now)?;
     let lock = RepoLock::take(store, &Holder::this_process(id.clone(), now))?;
     let directory = store.begin(&id)?;
     Ok((lock, directory))

@@ -96,6 +96,13 @@ fn words(items: &[String]) -> String {
     items.iter().map(|item| format!("`{item}`")).collect::<Vec<_>>().join(", ")
 }
 
+/// A folded changeset.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FoldedRow {
+    pub onto: Oid,
+    pub commits: Vec<Oid>,
+}
+
 /// The person's repository, as work lands in it.
 #[derive(Clone, Debug)]
 pub struct Landing {
@@ -125,9 +132,27 @@ impl Landing {
         self
     }
 
-    /// The commits of a row on top of another, the oldest first.
-    pub fn commits(&self, onto: &Oid, commit: &Oid) -> Result<Vec<Oid>, LandingError> {
-        Ok(self.chain(onto, commit)?.into_iter().map(|link| link.commit).collect())
+    /// The commits of a folded changeset, the oldest first, and what they were
+    /// folded onto: the tip of that time, wherever it is by now.
+    pub fn folded_row(
+        &self,
+        session: &SessionId,
+        changeset: &ChangesetId,
+        commit: &Oid,
+        tasks: usize,
+    ) -> Result<FoldedRow, LandingError> {
+        // One commit for each task at most, and the one below them.
+        let most = format!("--max-count={}", tasks.saturating_add(1));
+        let mut row = FoldedRow { onto: commit.clone(), commits: Vec::new() };
+        for link in self.links(&["--first-parent", &most, commit.as_str()])? {
+            let ours = (link.session.as_ref(), link.changeset.as_ref());
+            if ours != (Some(session), Some(changeset)) {
+                row.onto = link.commit;
+                break;
+            }
+            row.commits.insert(0, link.commit);
+        }
+        Ok(row)
     }
 
     /// Who commits here: as the person has told git, or else the program.
@@ -182,6 +207,11 @@ impl Refs<'_> {
     /// What was last brought to the base branch.
     fn published(self) -> String {
         format!("refs/blueflame/{}/published", self.0)
+    }
+
+    /// The base and the integration as one, while they are apart.
+    fn joint(self) -> String {
+        format!("refs/blueflame/{}/joint", self.0)
     }
 
     fn folded(self, changeset: &ChangesetId) -> String {

@@ -71,8 +71,10 @@ impl Landing {
             }
             if merged.tree == self.git.tree_of(&base)? {
                 base.clone()
+            } else if let Some(before) = self.joint_before(session, [&base, landed])? {
+                before
             } else {
-                self.commit(&NewCommit {
+                let joint = self.commit(&NewCommit {
                     tree: &merged.tree,
                     parents: &[&base, landed],
                     message: &message::joint(base_branch, session),
@@ -80,10 +82,28 @@ impl Landing {
                     email: &author.email,
                     when,
                     signing: self.signing()?,
-                })?
+                })?;
+                let name = Refs(session).joint();
+                let kept = [RefChange::Set { name: &name, to: &joint }];
+                self.set_refs(&kept, "blueflame: join")?;
+                joint
             }
         };
         Ok(Tip { onto, base, integration })
+    }
+
+    /// The merge of these two that was made before. Made anew, with another
+    /// date, it would be another commit: what was folded onto the first one would
+    /// seem to have lost its base.
+    fn joint_before(
+        &self,
+        session: &SessionId,
+        of: [&Oid; 2],
+    ) -> Result<Option<Oid>, LandingError> {
+        let Some(joint) = self.git.commit_at(&Refs(session).joint())? else { return Ok(None) };
+        let links = self.links(&["--max-count=1", joint.as_str()])?;
+        let same = links.iter().any(|link| link.parents == of.map(Oid::as_str));
+        Ok(same.then_some(joint))
     }
 
     /// Makes a tip what has landed, so that it can be published without a

@@ -9,6 +9,7 @@ use std::time::Duration;
 use blueflame_core::event::{Event, Work};
 use blueflame_core::ids::AgentId;
 use blueflame_core::money::Spend;
+use blueflame_core::outcome::Outcome;
 use jiff::Timestamp;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::spawn_blocking;
@@ -237,14 +238,18 @@ async fn listen(
 /// Turns a sealed result into what the run came to.
 pub async fn collect(site: &Arc<Site>, run: Run, sealed: Sealed, post: &Post) {
     let agent = run.agent.clone();
-    if let Some(commit) = sealed.snapshot.clone() {
-        post.fact(Event::SnapshotTaken { agent: agent.clone(), commit });
-    }
-    let spend = sealed.spend;
+    let (snapshot, spend) = (sealed.snapshot.clone(), sealed.spend);
     let concluding = Arc::clone(site);
     let outcome = spawn_blocking(move || conclude::outcome(&concluding, &run, sealed)).await;
     match outcome {
-        Ok(outcome) => post.fact(Event::AgentExited { agent, outcome, spend }),
+        Ok(outcome) => {
+            // What is finished is in commits.
+            let unfinished = !matches!(outcome, Outcome::Finished { .. });
+            if let Some(commit) = snapshot.filter(|_| unfinished) {
+                post.fact(Event::SnapshotTaken { agent: agent.clone(), commit });
+            }
+            post.fact(Event::AgentExited { agent, outcome, spend });
+        }
         Err(error) => post.send(Occurrence::Broken(error.to_string())),
     }
 }

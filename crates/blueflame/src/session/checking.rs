@@ -72,7 +72,7 @@ pub fn accept(session: &Session, id: &TaskId) {
             return;
         }
         let Some(commit) = task.phase.commit() else { return };
-        let place = site.session.path().join("checkouts");
+        let place = site.checkouts();
         let results =
             match (CleanCheckout::of(&site.common, commit, &place).await, surroundings(&site)) {
                 (Ok(checkout), Ok(around)) => {

@@ -20,7 +20,7 @@ use crate::workspace::Workspace;
 /// The outcome of a run. Looking at what a worker left takes a while.
 pub fn outcome(site: &Site, run: &Run, sealed: Sealed) -> Outcome {
     let outcome = look(site, run, sealed);
-    tidy::after_run(site, run, &outcome);
+    tidy::after_reading(site, &run.work);
     outcome
 }
 

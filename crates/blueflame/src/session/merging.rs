@@ -47,7 +47,7 @@ pub fn verify(session: &Session, id: &ChangesetId) {
     let (site, post) = session.parts();
     let (id, mut stop) = (id.clone(), session.stop.subscribe());
     tokio::spawn(async move {
-        let result = verification(&site, &fold, &tasks, &mut stop).await;
+        let result = verification(&site, &id, &fold, &tasks, &mut stop).await;
         // A check that was cut short has no result.
         match result {
             Ok(Some(result)) => post.fact(Event::VerifyFinished { changeset: id, result }),
@@ -117,8 +117,9 @@ pub fn page(session: &Session, gate: &Gate) -> Option<ChangesetPage> {
     let (changeset, tasks) = parts_of(session, id)?;
     let fold = fold_of(&changeset)?;
     let site = &session.site;
-    let onto = tip(site).ok()?.onto;
-    let view = site.landing.changeset_view(&onto, &fold.commit).ok()?;
+    // The base may have moved since: what it was folded onto is what counts.
+    let row = site.landing.folded_row(site.session.id(), id, &fold.commit, tasks.len()).ok()?;
+    let view = site.landing.changeset_view(&row.onto, &fold.commit).ok()?;
     let all = &session.state.merging.changesets;
     let number = all.iter().position(|other| other.planned.id == *id)? + 1;
     let mut notes = Vec::new();
@@ -228,6 +229,7 @@ fn flat<T>(joined: Result<Result<T, String>, JoinError>) -> Result<T, String> {
 /// traced to the first task with which it is red. `None` if it was cut short.
 async fn verification(
     site: &Site,
+    id: &ChangesetId,
     fold: &Fold,
     tasks: &[Task],
     stop: &mut watch::Receiver<bool>,
@@ -240,7 +242,7 @@ async fn verification(
             Check::Green => return Ok(Some(passed)),
             Check::Cut => return Ok(None),
             Check::Red(evidence) if passed == VerifyResult::PassedOnRerun => {
-                let culprit = culprit(site, fold, tasks, stop).await?;
+                let culprit = culprit(site, id, fold, tasks, stop).await?;
                 return Ok(Some(VerifyResult::Failed { culprit, evidence }));
             }
             Check::Red(_) => {}
@@ -262,7 +264,7 @@ async fn check(
     commit: &Oid,
     stop: &mut watch::Receiver<bool>,
 ) -> Result<Check, String> {
-    let place = site.session.path().join("checkouts");
+    let place = site.checkouts();
     let checkout =
         CleanCheckout::of(&site.common, commit, &place).await.map_err(|error| error.to_string())?;
     let around = surroundings(site)?;
@@ -281,6 +283,7 @@ async fn check(
 /// nothing.
 async fn culprit(
     site: &Site,
+    id: &ChangesetId,
     fold: &Fold,
     tasks: &[Task],
     stop: &mut watch::Receiver<bool>,
@@ -289,8 +292,11 @@ async fn culprit(
     if rest.is_empty() {
         return Ok(Some(first.spec.id.clone()));
     }
-    let onto = tip(site)?.onto;
-    let commits = site.landing.commits(&onto, &fold.commit).map_err(|error| error.to_string())?;
+    let row = site
+        .landing
+        .folded_row(site.session.id(), id, &fold.commit, tasks.len())
+        .map_err(|error| error.to_string())?;
+    let commits = row.commits;
     if commits.len() != tasks.len() {
         return Ok(None);
     }

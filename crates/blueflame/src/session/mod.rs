@@ -28,7 +28,6 @@ use blueflame_core::gate::Gate;
 use blueflame_core::ids::{AgentId, SessionId};
 use blueflame_core::state::State;
 use jiff::Timestamp;
-use rustix::process::Signal;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 
@@ -47,6 +46,9 @@ use crate::process_tree;
 use crate::projections::Projections;
 use crate::repo_lock::RepoLock;
 use crate::store::{SessionDir, Store};
+
+/// How long a killed attempt process may take to be gone.
+const KILL_PATIENCE: Duration = Duration::from_secs(2);
 
 /// How often free memory is looked at.
 const MEMORY_EVERY: Duration = Duration::from_secs(5);
@@ -199,22 +201,40 @@ impl Session {
 
     fn happened(&mut self, occurrence: Occurrence) -> Result<(), Failure> {
         match occurrence {
-            Occurrence::Fact(event) => match self.record(&event) {
-                Ok(()) => {
-                    if let Event::AgentExited { agent, .. }
-                    | Event::AgentLost { agent, .. }
-                    | Event::AgentStartFailed { agent, .. } = &event
-                    {
-                        self.agents.remove(agent);
-                        self.watch.gone(agent);
+            // The last one comes twice: as a report, and with the result.
+            Occurrence::Fact(Event::SnapshotTaken { agent, commit })
+                if self.state.crew.live().get(&agent).and_then(|it| it.snapshot.as_ref())
+                    == Some(&commit) =>
+            {
+                Ok(())
+            }
+            Occurrence::Fact(event) => {
+                let work = match &event {
+                    Event::AgentExited { agent, .. } => {
+                        self.state.crew.live().get(agent).map(|it| it.work.clone())
                     }
-                    Ok(())
+                    _ => None,
+                };
+                match self.record(&event) {
+                    Ok(()) => {
+                        if let (Some(work), Event::AgentExited { outcome, .. }) = (&work, &event) {
+                            tidy::after_work(&self.site, work, outcome);
+                        }
+                        if let Event::AgentExited { agent, .. }
+                        | Event::AgentLost { agent, .. }
+                        | Event::AgentStartFailed { agent, .. } = &event
+                        {
+                            self.agents.remove(agent);
+                            self.watch.gone(agent);
+                        }
+                        Ok(())
+                    }
+                    // It was overtaken by something else, such as an answer to a
+                    // question that was taken back.
+                    Err(Unrecorded::Illegal(_)) => Ok(()),
+                    Err(unrecorded) => Err(internal(unrecorded)),
                 }
-                // It was overtaken by something else, such as an answer to a
-                // question that was taken back.
-                Err(Unrecorded::Illegal(_)) => Ok(()),
-                Err(unrecorded) => Err(internal(unrecorded)),
-            },
+            }
             Occurrence::Seen { agent, what } => {
                 self.watch.seen(&agent, &what);
                 Ok(())
@@ -350,9 +370,14 @@ impl Session {
             }
             return self.record(&Event::StopRequested).map_err(internal);
         }
-        for agent in self.state.crew.live().values() {
+        for (id, agent) in self.state.crew.live() {
             if let Some(process) = &agent.process {
-                let _ = process_tree::signal(process, Signal::KILL);
+                // Until it is gone, what it leaves behind is still its own affair.
+                let _ = process_tree::kill_and_wait(process, KILL_PATIENCE);
+            }
+            let directory = self.site.attempt(&agent.work, id);
+            if let Err(error) = directory.end_leftovers() {
+                self.watch.warn(&format!("something of {id} may still run: {error}"));
             }
         }
         Err(Failure::new(Kind::Interrupted, "killed; nothing that was recorded is lost")

@@ -136,6 +136,11 @@ impl Site {
         Directory::open(&self.session.attempts().join(WorkspaceName::of(&work).as_str()))
     }
 
+    /// Where clean checkouts are made, for checks.
+    pub fn checkouts(&self) -> PathBuf {
+        self.session.path().join("checkouts")
+    }
+
     pub fn recordings(&self) -> &[PathBuf] {
         &self.recordings
     }

@@ -2,26 +2,37 @@
 //! be looked at.
 
 use std::collections::BTreeSet;
+use std::fs;
+use std::sync::Arc;
 
 use blueflame_core::event::Work;
 use blueflame_core::outcome::Outcome;
 use blueflame_core::state::State;
 use blueflame_core::state::task::Step;
+use tokio::task::spawn_blocking;
 
-use super::agents::Run;
 use super::site::Site;
 use crate::workspace::WorkspaceName;
 
-/// After a run: everything of use has been taken over, unless it was the work
-/// of a worker that came to nothing. A workspace that cannot be removed now is
-/// found again by `blueflame cleanup`.
-pub fn after_run(site: &Site, run: &Run, outcome: &Outcome) {
-    let over = match &run.work {
-        Work::Plan | Work::Validate { .. } | Work::Resolve { .. } => true,
-        Work::Develop { .. } => matches!(outcome, Outcome::Finished { .. }),
-    };
-    if over {
-        let _ = site.workspaces.remove_named(&WorkspaceName::of(&run.work));
+/// Before the end of a run is recorded: whoever only reads leaves nothing in a
+/// workspace that could be needed once more.
+pub fn after_reading(site: &Site, work: &Work) {
+    match work {
+        Work::Plan | Work::Validate { .. } => {
+            let _ = site.workspaces.remove_named(&WorkspaceName::of(work));
+        }
+        Work::Develop { .. } | Work::Resolve { .. } => {}
+    }
+}
+
+/// After the end of a run was recorded, and not before: if the orchestrator dies
+/// in between, the next one looks at the workspace again. A merger's is left to
+/// the end, because its name may be used again. One that cannot be removed is
+/// found by `blueflame cleanup`.
+pub fn after_work(site: &Arc<Site>, work: &Work, outcome: &Outcome) {
+    if matches!((work, outcome), (Work::Develop { .. }, Outcome::Finished { .. })) {
+        let (site, name) = (Arc::clone(site), WorkspaceName::of(work));
+        spawn_blocking(move || site.workspaces.remove_named(&name));
     }
 }
 
@@ -41,6 +52,13 @@ pub fn after_session(site: &Site, state: &State) {
         };
         if !kept {
             let _ = site.workspaces.remove_named(&WorkspaceName::of(&past.work));
+        }
+    }
+    // What orchestrators that were killed had begun to make.
+    let _ = fs::remove_dir_all(site.checkouts());
+    for leftover in site.workspaces.list().unwrap_or_default() {
+        if leftover.session == *site.session.id() && leftover.name.is_none() {
+            let _ = site.workspaces.remove_leftover(&leftover);
         }
     }
 }

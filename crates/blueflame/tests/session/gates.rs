@@ -94,3 +94,40 @@ fn a_person_stops_between_cycles() {
     stage.run().exits(4);
     assert_eq!(stage.landed(), [subject("task-002")]);
 }
+
+#[test]
+fn what_is_left_can_be_planned_anew_between_cycles() {
+    let tasks = [task("task-001", "one", "src/a.txt"), task("task-002", "two", "src/b.txt")];
+    let other = task("task-003", "three", "src/c.txt").needs(&["task-001"]);
+    let script = Script::new()
+        .plans(&[other])
+        .works("task-001", &[("src/a.txt", "a\n")])
+        .works("task-002", &[("src/b.txt", "b\n")])
+        .works("task-003", &[("src/c.txt", "c\n")])
+        .passes();
+    let stage = Stage::new(MANY).plan(&plan(&tasks)).script(&script).decisions(
+        "plan: [approve, approve]\nchangesets: {two: {reject: 'not so'}, '*': approve}\n\
+         session: [{replan: 'do the third instead'}]\n",
+    );
+    stage.run().exits(0);
+    assert_eq!(stage.landed(), [subject("task-001"), subject("task-003")]);
+    stage.assert_tidy();
+}
+
+#[test]
+fn a_session_that_has_ended_is_not_resumed() {
+    let stage = stage("plan: [approve]\nchangesets: {'*': approve}\n");
+    stage.run().exits(0);
+    let records = stage.journal().len();
+    stage.resume().exits(0).says("has ended");
+    assert_eq!(stage.journal().len(), records);
+}
+
+#[test]
+fn sessions_may_follow_each_other_within_a_second() {
+    let stage = stage("plan: [quit]\n");
+    for _ in 0..3 {
+        stage.run().exits(4);
+    }
+    assert_eq!(stage.sessions().len(), 3);
+}

@@ -115,3 +115,17 @@ fn after_the_last_retry_it_has_failed_and_what_needs_it_is_blocked() {
     // What failed can be looked at.
     assert_eq!(stage.workspaces(), ["task-001.a1", "task-001.a2"]);
 }
+
+#[test]
+fn a_workspace_that_cannot_be_prepared_starts_nobody() {
+    let stage = one_task(Script::new());
+    let config = format!(
+        "{}worktree: {{prepare: [\"echo no such thing; exit 7\"]}}\nlimits: {{max_retries: 1}}\n",
+        stage.read("blueflame.yaml")
+    );
+    let stage = stage.with_file("blueflame.yaml", &config);
+    stage.run().exits(1).says("no such thing");
+    assert_eq!(stage.events("agent.start_failed").len(), 2);
+    assert_eq!(stage.events("agent.started").len(), 0);
+    assert_eq!(stage.landed(), Vec::<String>::new());
+}

@@ -100,8 +100,8 @@ impl Script {
     pub fn resolves(self, changeset: &str, files: &[(&str, &str)]) -> Self {
         let marker = format!("changeset={changeset}");
         let when = json!({"role": "merger", "turn": 0, "contains": marker});
-        let calls = commit("merge", files);
-        let output = json!({"status": "resolved", "notes": "Both lines are kept."});
+        let calls = commit("task-000", files);
+        let output = json!({"status": "resolved", "notes": "Both lines are kept.", "issues": []});
         let then = json!({"role": "merger", "turn": 1});
         let after = json!({"when": then, "output": output, "usage": USAGE()});
         self.reply(json!({"when": when, "call": calls, "usage": USAGE()})).reply(after)

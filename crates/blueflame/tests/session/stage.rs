@@ -235,6 +235,7 @@ impl Stage {
     pub fn assert_tidy(&self) {
         wait_until("no process is left", || self.processes().is_empty());
         assert_eq!(self.workspaces(), Vec::<String>::new(), "workspaces were left");
+        assert!(!self.session().join("checkouts").exists(), "checkouts were left");
         assert_eq!(self.git(&["status", "--porcelain"]), "", "the checkout is not clean");
         let replay = self.blueflame(&["replay", &self.session_id()]);
         assert_eq!(replay.code, Some(0), "{replay}");

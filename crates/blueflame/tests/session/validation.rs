@@ -100,3 +100,25 @@ fn validators(stage: &Stage) -> usize {
     let claimed = stage.events("agent.claimed");
     claimed.iter().filter(|it| it["work"]["validate"]["task"] == "task-001").count()
 }
+
+#[test]
+fn work_that_fails_its_acceptance_is_done_again_with_the_output() {
+    let tasks = [task("task-001", "one", "src/a.txt")];
+    let bad = crate::script::commit("task-001", &[("src/a.txt", "bad\n")]);
+    let script = Script::new()
+        .attempt("task-001", 1, &bad)
+        .works("task-001", &[("src/a.txt", "good\n")])
+        .passes();
+    let stage = Stage::new(&format!("{MANY}validation: {{acceptance: [\"sh check.sh\"]}}\n"))
+        .with_file("check.sh", "grep good src/a.txt || { echo it is not good; exit 1; }\n")
+        .plan(&plan(&tasks))
+        .script(&script)
+        .decisions("plan: [approve]\nchangesets: {'*': approve}\nsession: [continue]\n");
+    stage.run().exits(0);
+    let told = prompt(&stage, "task-001.a2");
+    assert!(told.contains("it is not good"), "{told}");
+    // No validator was paid to say the same.
+    assert_eq!(validators(&stage), 1);
+    assert_eq!(stage.read("src/a.txt"), "good\n");
+    stage.assert_tidy();
+}

@@ -97,3 +97,11 @@ fn in_json_mode_standard_output_is_events_and_nothing_else() {
     assert_eq!(kinds(&lines), kinds(&logged));
     assert_eq!(lines, logged);
 }
+
+#[test]
+fn a_whole_session_with_overlapping_waves() {
+    let stage = three_tasks(Stage::new(&format!("{MANY}waves: {{mode: pipelined}}\n")));
+    stage.run().exits(0);
+    assert_eq!(stage.landed(), ["task-001", "task-002", "task-003"].map(subject));
+    stage.assert_tidy();
+}
