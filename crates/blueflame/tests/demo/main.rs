@@ -1,7 +1,6 @@
 //! `blueflame demo`, as a person sees it: unattended, at a real terminal, and
 //! with a real agent program.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
-#![expect(clippy::print_stderr, reason = "a test that is skipped says so")]
 
 #[path = "../agents/install.rs"]
 mod install;

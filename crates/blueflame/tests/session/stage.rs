@@ -136,7 +136,8 @@ impl Stage {
     /// Starts the program and lets it run. What it says goes to files, so that
     /// no pipe can hold it up, and so that agents that outlive it hold nothing.
     pub fn start(&self, arguments: &[&str]) -> Running<'_> {
-        let number = (0..).find(|number| !self.env.path(format!("out.{number}")).exists()).unwrap();
+        let number =
+            (0..1000).find(|number| !self.env.path(format!("out.{number}")).exists()).unwrap();
         let [stdout, stderr] = ["out", "err"].map(|name| self.env.path(format!("{name}.{number}")));
         let mut command = self.command(arguments);
         command.stdin(Stdio::null());
@@ -258,7 +259,8 @@ impl Stage {
 pub fn name_of(gate: &Value) -> String {
     match gate {
         Value::Object(it) => {
-            it.iter().map(|(key, value)| format!("{key}:{}", value.as_str().unwrap())).collect()
+            let (key, value) = it.iter().next().unwrap();
+            format!("{key}:{}", value.as_str().unwrap())
         }
         other => other.as_str().unwrap().to_owned(),
     }
