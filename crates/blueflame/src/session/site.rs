@@ -206,6 +206,11 @@ fn recordings(repository: &Path, config: &Config) -> Result<Vec<PathBuf>, Failur
         .map(|entry| Directory::open(&entry.path()).recording_file())
         .filter(|file| file.is_file())
         .collect();
+    if files.is_empty() {
+        let why = format!("`{session}` has no recorded traffic");
+        return Err(Failure::new(Kind::Missing, why)
+            .hint("traffic is kept by sessions that run with `gateway.record: true`"));
+    }
     files.sort();
     Ok(files)
 }

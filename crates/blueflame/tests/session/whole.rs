@@ -1,5 +1,7 @@
 //! A whole session in which everything goes well.
 
+use std::collections::BTreeMap;
+
 use serde_json::Value;
 
 use crate::script::{Script, subject, task};
@@ -78,6 +80,44 @@ fn trailers(stage: &Stage, commit: &str) -> Vec<String> {
     std::fs::write(&message, stage.git(&["log", "-1", "--format=%B", commit])).unwrap();
     let parsed = stage.git(&["interpret-trailers", "--parse", message.to_str().unwrap()]);
     parsed.lines().map(str::to_owned).collect()
+}
+
+fn all(requests: &BTreeMap<String, usize>) -> usize {
+    requests.values().sum()
+}
+
+#[test]
+fn a_recorded_session_can_be_had_again_without_a_model() {
+    let stage = three_tasks(Stage::new(MANY));
+    stage.run().exits(0);
+    let recorded = stage.session_id();
+    let (subjects, sources, requests) = (stage.landed(), stage.sources(), all(&stage.requests()));
+
+    // Everything but the recording is taken away.
+    std::fs::remove_file(stage.env.path("script.yaml")).unwrap();
+    stage.git(&["reset", "-q", "--hard", "main~3"]);
+    let config = stage.read("blueflame.yaml");
+    let replaying = config.replace("script:../script.yaml", &format!("replay:{recorded}"));
+    stage.write("blueflame.yaml", &replaying);
+    stage.git(&["commit", "-q", "--amend", "--all", "--no-edit"]);
+
+    stage.run().exits(0).says("everything landed");
+    assert_ne!(stage.session_id(), recorded);
+    assert_eq!(stage.landed(), subjects);
+    assert_eq!(stage.sources(), sources);
+    assert_eq!(all(&stage.requests()), requests);
+    stage.assert_tidy();
+}
+
+#[test]
+fn what_was_never_recorded_cannot_be_replayed() {
+    let stage = three_tasks(Stage::new(MANY));
+    let config = stage.read("blueflame.yaml");
+    stage.write(
+        "blueflame.yaml",
+        &config.replace("script:../script.yaml", "replay:ses-20260101-000000"),
+    );
+    stage.run().exits(3).says("`ses-20260101-000000` has no recorded traffic");
 }
 
 #[test]
