@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use blueflame_gateway::allowance::Allowance;
 use blueflame_gateway::credential::Token;
 use blueflame_gateway::gateway::{Gateway, Listener, Settings};
-use blueflame_gateway::upstream::{Timeouts, Upstream, Web};
+use blueflame_gateway::upstream::{Timeouts, Trust, Upstream, Web};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
@@ -133,7 +133,7 @@ async fn main() {
     let token = Token::generate().unwrap();
     let login = token.reveal().to_owned();
     let address = format!("http://127.0.0.1:{direct}");
-    let web = Web::new(&address, None, Timeouts::default().connect).unwrap();
+    let web = Web::new(&address, None, Trust::default(), Timeouts::default().connect).unwrap();
     let mut settings = Settings::new(Upstream::Web(web));
     settings.loops.requests = usize::MAX;
     // The stream has no proper end, so each one counts as broken off.

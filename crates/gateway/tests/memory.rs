@@ -6,7 +6,7 @@
 use blueflame_gateway::allowance::Allowance;
 use blueflame_gateway::credential::Token;
 use blueflame_gateway::gateway::{Gateway, Listener, Settings};
-use blueflame_gateway::upstream::{Timeouts, Upstream, Web};
+use blueflame_gateway::upstream::{Timeouts, Trust, Upstream, Web};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
@@ -52,7 +52,7 @@ async fn a_very_large_answer_takes_little_memory() {
         let port = listener.local_addr().unwrap().port();
         let token = Token::generate().unwrap();
         let login = token.reveal().to_owned();
-        let web = Web::new(&address, None, Timeouts::default().connect).unwrap();
+        let web = Web::new(&address, None, Trust::default(), Timeouts::default().connect).unwrap();
         let (gateway, _facts) = Gateway::start(
             Listener::Tcp(listener),
             token,

@@ -97,6 +97,7 @@ impl Stage {
                     upstream: config::Upstream::Script("script.yaml".into()),
                     credential_env: "NO_KEY".into(),
                     passthrough_auth: false,
+                    ca_file: None,
                     record: true,
                     prices: BTreeMap::new(),
                 },

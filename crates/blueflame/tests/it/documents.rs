@@ -35,6 +35,7 @@ fn the_example_has_every_key_at_its_default() {
     let mut file = reading.file.unwrap();
     file.executors = config::file::Executors::default();
     file.gateway.prices.clear();
+    file.gateway.ca_file = None;
     assert_eq!(file, ConfigFile::default());
 }
 

@@ -120,6 +120,9 @@ pub struct Gateway {
     pub upstream: Upstream,
     pub credential_env: String,
     pub passthrough_auth: bool,
+    /// Certificates that are trusted besides the usual ones.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ca_file: Option<String>,
     pub record: bool,
     /// By the full name of a model; they come before the known ones.
     pub prices: BTreeMap<String, ModelPrice>,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use blueflame_core::config;
 use blueflame_core::yaml::Problem;
 
-use super::{BadAddress, BadRecording, Replay, Timeouts, Upstream, Web};
+use super::{BadAddress, BadCertificates, BadRecording, Replay, Timeouts, Trust, Upstream, Web};
 use crate::credential::Credential;
 use crate::script::Script;
 
@@ -28,6 +28,8 @@ pub enum BadUpstream {
     NoKey { provider: String, variable: String },
     #[error(transparent)]
     Address(#[from] BadAddress),
+    #[error("`gateway.ca_file`: {0}")]
+    Trust(#[from] BadCertificates),
     #[error("the script `{}` cannot be read", path.display())]
     ScriptFile { path: PathBuf, source: std::io::Error },
     #[error("the script `{}` has {} problem(s)", path.display(), problems.len())]
@@ -44,15 +46,19 @@ impl Upstream {
         surroundings: &Surroundings<'_>,
     ) -> Result<Upstream, BadUpstream> {
         let connect = Timeouts::default().connect;
+        let trust = || match &config.ca_file {
+            Some(file) => Trust::also(&surroundings.directory.join(file)),
+            None => Ok(Trust::default()),
+        };
         let web = |address: &str, needs_key: bool| {
             if config.passthrough_auth {
-                return Ok(Upstream::Web(Web::passing_login(address, connect)?));
+                return Ok(Upstream::Web(Web::passing_login(address, trust()?, connect)?));
             }
             if needs_key && surroundings.key.is_none() {
                 let variable = config.credential_env.clone();
                 return Err(BadUpstream::NoKey { provider: address.to_owned(), variable });
             }
-            Ok(Upstream::Web(Web::new(address, surroundings.key.clone(), connect)?))
+            Ok(Upstream::Web(Web::new(address, surroundings.key.clone(), trust()?, connect)?))
         };
         match &config.upstream {
             config::Upstream::Anthropic => web(Web::ANTHROPIC, true),
@@ -89,6 +95,7 @@ mod tests {
             upstream,
             credential_env: "SOME_KEY".to_owned(),
             passthrough_auth,
+            ca_file: None,
             record: false,
             prices: std::collections::BTreeMap::new(),
         };

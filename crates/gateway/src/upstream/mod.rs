@@ -3,6 +3,7 @@
 mod configured;
 mod replay;
 mod scripted;
+mod trust;
 mod web;
 
 use std::sync::Arc;
@@ -14,6 +15,7 @@ use hyper::Response;
 
 pub use configured::{BadUpstream, Surroundings};
 pub use replay::{BadRecording, Replay};
+pub use trust::{BadCertificates, Trust};
 pub use web::{BadAddress, Web};
 
 use crate::request::Asked;

@@ -14,7 +14,7 @@ use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 
-use super::{Body, BodyError, NoAnswer};
+use super::{Body, BodyError, NoAnswer, Trust};
 use crate::credential::Credential;
 use crate::request::{Asked, Endpoint, strip_login};
 
@@ -50,17 +50,27 @@ impl Web {
     pub fn new(
         address: &str,
         key: Option<Credential>,
+        trust: Trust,
         connect: Duration,
     ) -> Result<Self, BadAddress> {
-        Web::with(address, key.map_or(Login::None, Login::Key), connect)
+        Web::with(address, key.map_or(Login::None, Login::Key), trust, connect)
     }
 
     /// A provider that is told the agent's own login.
-    pub fn passing_login(address: &str, connect: Duration) -> Result<Self, BadAddress> {
-        Web::with(address, Login::Agent, connect)
+    pub fn passing_login(
+        address: &str,
+        trust: Trust,
+        connect: Duration,
+    ) -> Result<Self, BadAddress> {
+        Web::with(address, Login::Agent, trust, connect)
     }
 
-    fn with(address: &str, login: Login, connect: Duration) -> Result<Self, BadAddress> {
+    fn with(
+        address: &str,
+        login: Login,
+        trust: Trust,
+        connect: Duration,
+    ) -> Result<Self, BadAddress> {
         let bad = || BadAddress(address.to_owned());
         let uri: Uri = address.parse().map_err(|_| bad())?;
         let scheme = uri.scheme_str().filter(|scheme| matches!(*scheme, "http" | "https"));
@@ -76,7 +86,7 @@ impl Web {
         tcp.set_nodelay(true);
         tcp.set_connect_timeout(Some(connect));
         let connector = HttpsConnectorBuilder::new()
-            .with_webpki_roots()
+            .with_tls_config(trust.into_client())
             .https_or_http()
             .enable_http1()
             .wrap_connector(tcp);
@@ -150,7 +160,9 @@ mod tests {
     #[test]
     fn addresses_are_taken_with_and_without_the_version() {
         let base = |address: &str| {
-            Web::new(address, None, Duration::ZERO).map(|web| web.base).map_err(|_| ())
+            Web::new(address, None, Trust::default(), Duration::ZERO)
+                .map(|web| web.base)
+                .map_err(|_| ())
         };
         assert_eq!(base("https://x.example/v1/").unwrap(), "https://x.example");
         assert_eq!(base("http://127.0.0.1:8080").unwrap(), "http://127.0.0.1:8080");

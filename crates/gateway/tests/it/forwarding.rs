@@ -7,7 +7,7 @@ use blueflame_core::money::Usage;
 use blueflame_gateway::allowance::Allowance;
 use blueflame_gateway::facts::Fact;
 use blueflame_gateway::gateway::Settings;
-use blueflame_gateway::upstream::{Timeouts, Upstream, Web};
+use blueflame_gateway::upstream::{Timeouts, Trust, Upstream, Web};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::Notify;
 
@@ -199,7 +199,7 @@ async fn a_provider_that_cannot_be_reached_costs_nothing() {
     let free = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = format!("http://{}", free.local_addr().unwrap());
     drop(free);
-    let web = Web::new(&address, None, Duration::from_secs(5)).unwrap();
+    let web = Web::new(&address, None, Trust::default(), Duration::from_secs(5)).unwrap();
     let mut served = serve(Settings::new(Upstream::Web(web)), Allowance::unlimited()).await;
     let answer = served.ask_messages().await;
     assert_eq!(status(&answer), 502, "{answer}");

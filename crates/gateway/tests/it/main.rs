@@ -15,4 +15,5 @@ mod hardening;
 mod recording;
 mod scripted;
 mod secrets;
+mod tls;
 mod wire;

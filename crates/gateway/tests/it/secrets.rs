@@ -3,7 +3,7 @@
 use blueflame_gateway::allowance::Allowance;
 use blueflame_gateway::gateway::Settings;
 use blueflame_gateway::recording::Recording;
-use blueflame_gateway::upstream::{Timeouts, Upstream, Web};
+use blueflame_gateway::upstream::{Timeouts, Trust, Upstream, Web};
 
 use crate::wire::*;
 
@@ -74,7 +74,8 @@ async fn the_key_turns_up_nowhere_else() {
 #[tokio::test]
 async fn the_agents_own_login_is_passed_on_where_that_is_wanted() {
     let provider = Provider::saying(format!("{STREAM}{}", message(1, 1, "x"))).await;
-    let web = Web::passing_login(&provider.address, Timeouts::default().connect).unwrap();
+    let web = Web::passing_login(&provider.address, Trust::default(), Timeouts::default().connect)
+        .unwrap();
     let served = serve(Settings::new(Upstream::Web(web)), Allowance::unlimited()).await;
     let request = served
         .post("/v1/messages", MESSAGES)

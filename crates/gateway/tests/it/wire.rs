@@ -7,7 +7,7 @@ use blueflame_gateway::allowance::Allowance;
 use blueflame_gateway::credential::{Credential, Token};
 use blueflame_gateway::facts::Fact;
 use blueflame_gateway::gateway::{Gateway, Listener, Settings};
-use blueflame_gateway::upstream::{Timeouts, Upstream, Web};
+use blueflame_gateway::upstream::{Timeouts, Trust, Upstream, Web};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc::UnboundedReceiver;
@@ -88,7 +88,10 @@ impl Provider {
 
     pub fn upstream(&self) -> Upstream {
         let key = Credential::new(KEY).unwrap();
-        Upstream::Web(Web::new(&self.address, Some(key), Timeouts::default().connect).unwrap())
+        Upstream::Web(
+            Web::new(&self.address, Some(key), Trust::default(), Timeouts::default().connect)
+                .unwrap(),
+        )
     }
 
     pub fn requests(&self) -> Vec<Arrived> {

@@ -171,6 +171,7 @@ pub(super) fn gateway(check: Check<'_>, file: &file::Gateway) -> Option<Gateway>
         upstream: upstream?,
         credential_env: name.value.clone(),
         passthrough_auth: file.passthrough_auth.value,
+        ca_file: file.ca_file.as_ref().map(|path| path.value.clone()),
         record: file.record.value,
         prices: prices?,
     })

@@ -107,6 +107,10 @@ pub struct Gateway {
     pub credential_env: Spanned<String>,
     /// Forward the agent's own login instead of using a key.
     pub passthrough_auth: Spanned<bool>,
+    /// File with certificates (PEM) to trust besides the usual ones, for a
+    /// provider of your own or behind a company's proxy.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ca_file: Option<Spanned<String>>,
     /// Keep the model traffic, so that the session can be replayed.
     pub record: Spanned<bool>,
     /// What models cost that Blue Flame does not know, or other prices for
@@ -138,6 +142,7 @@ impl Default for Gateway {
             upstream: "anthropic".into(),
             credential_env: "ANTHROPIC_API_KEY".into(),
             passthrough_auth: false.into(),
+            ca_file: None,
             record: false.into(),
             prices: BTreeMap::new(),
         }
