@@ -8,6 +8,7 @@
 pub mod allowance;
 pub mod credential;
 pub mod dialect;
+mod errands;
 pub mod facts;
 mod flow;
 mod forward;

@@ -37,6 +37,8 @@ pub enum Refusal {
     BadMethod,
     #[error("the request is malformed: {why}")]
     Malformed { why: String },
+    #[error("the provider is asked for more than an answer, which goes around the sandbox: {what}")]
+    Errand { what: String },
     #[error("the request is larger than {most} bytes")]
     TooLarge { most: usize },
     #[error("the request did not arrive within {} s", waited.as_secs())]
@@ -55,6 +57,7 @@ impl Refusal {
             Refusal::UnknownPath { .. } => "unknown_path",
             Refusal::BadMethod => "bad_method",
             Refusal::Malformed { .. } => "malformed",
+            Refusal::Errand { .. } => "errand",
             Refusal::TooLarge { .. } => "too_large",
             Refusal::TooSlow { .. } => "too_slow",
         }
@@ -67,7 +70,7 @@ impl Refusal {
             Refusal::BadMethod => 405,
             Refusal::TooLarge { .. } => 413,
             Refusal::TooSlow { .. } => 408,
-            Refusal::Malformed { .. } => 400,
+            Refusal::Malformed { .. } | Refusal::Errand { .. } => 400,
             Refusal::Budget { .. }
             | Refusal::NoGrant { .. }
             | Refusal::Stopped { .. }

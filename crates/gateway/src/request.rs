@@ -18,6 +18,7 @@ use serde_json::value::RawValue;
 
 use crate::credential::X_API_KEY;
 use crate::dialect::Dialect;
+use crate::errands;
 use crate::refusal::Refusal;
 
 /// The largest body of a request. Providers take no more than this either.
@@ -139,6 +140,13 @@ impl Asked {
             model: String::new(),
             most_output: None,
         };
+        if endpoint != Endpoint::ListModels {
+            let errand = errands::wanted(endpoint.dialect(), &asked.body)
+                .map_err(|error| malformed(format!("the body cannot be read: {error}")))?;
+            if let Some(what) = errand {
+                return Err(Refusal::Errand { what });
+            }
+        }
         let Endpoint::Model(dialect) = endpoint else { return Ok(asked) };
         let fields: Fields<'_> = serde_json::from_slice(&asked.body)
             .map_err(|error| malformed(format!("the body cannot be read: {error}")))?;

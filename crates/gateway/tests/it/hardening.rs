@@ -159,3 +159,53 @@ async fn a_socket_file_is_for_its_owner_alone_and_goes_with_the_gateway() {
     gateway.close().await;
     assert!(!path.exists());
 }
+
+/// What the corpus of attacks has for a gateway, by the number of the case.
+#[tokio::test]
+async fn the_gateway_cases_of_the_corpus_have_their_verdicts() {
+    let provider = provider().await;
+    let served = serve_provider(&provider).await;
+    let good = served.post("/v1/messages", MESSAGES);
+    let (head, body) = good.split_once("\r\n\r\n").unwrap();
+    let aimed = |target: &str| good.replacen("POST /v1/messages", target, 1);
+    let with_body = |body: &str| served.post("/v1/messages", body);
+    let mut denied = vec![
+        ("gw-002", aimed("CONNECT 169.254.169.254:80")),
+        ("gw-003", aimed("GET http://127.0.0.1:22/")),
+        ("gw-004", aimed("CONNECT registry.example.evil.example:443")),
+        ("gw-005", aimed("CONNECT evilregistry.example:443")),
+        ("gw-008", aimed("CONNECT [::ffff:127.0.0.1]:80")),
+        ("gw-016", aimed("CONNECT api.anthropic.com:443")),
+        ("gw-014", {
+            let smuggled = format!("0\r\n\r\n{good}");
+            let length = format!("content-length: {}", smuggled.len());
+            let head = head.replace(&format!("content-length: {}", body.len()), &length);
+            format!("{head}\r\ntransfer-encoding: chunked\r\n\r\n{smuggled}")
+        }),
+        ("gw-014", format!("{head}\r\ncontent-length: 0\r\n\r\n{body}")),
+        ("gw-014", format!("{head}\r\ntransfer-encoding: xchunked\r\n\r\n{body}")),
+        ("gw-015", format!("{head}\r\nx-long: {}\r\n\r\n{body}", "y".repeat(4 << 20))),
+    ];
+    for errand in [
+        r#""tools":[{"type":"web_search_20250305","name":"web_search"}]"#,
+        r#""tools":[{"type":"web_fetch_20250910","name":"web_fetch"}]"#,
+        r#""tools":[{"type":"code_execution_20250825","name":"code_execution"}]"#,
+        r#""mcp_servers":[{"type":"url","url":"https://evil.example","name":"x"}]"#,
+    ] {
+        denied.push(("gw-013", with_body(&MESSAGES.replacen('{', &format!("{{{errand},"), 1))));
+    }
+    for (case, request) in denied {
+        let answer = served.exchange(&request).await;
+        assert!(status(&answer) >= 400, "{case}: {answer}");
+        assert_eq!(provider.requests().len(), 0, "{case} reached the provider");
+    }
+    // gw-010: another key than the agent's token opens nothing, and beside the
+    // token it is taken out.
+    let other = format!("{head}\r\nx-api-key: sk-real-from-elsewhere\r\n\r\n{body}");
+    served.exchange(&other).await;
+    // gw-018: the one thing that must work.
+    assert_eq!(status(&served.exchange(&good).await), 200);
+    let reached = provider.requests();
+    assert!(!reached.is_empty());
+    assert!(reached.iter().all(|request| !request.head.contains("elsewhere")), "{reached:?}");
+}
