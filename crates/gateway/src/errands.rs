@@ -104,11 +104,12 @@ impl Look {
     fn under(self, key: &str) -> At {
         match (self.dialect, self.at, key) {
             (_, At::Source, "url") => At::Address,
-            (Dialect::Messages, _, "source") => At::Source,
-            (Dialect::Responses | Dialect::Chat, _, "image_url" | "video_url" | "audio_url") => {
-                At::Source
-            }
-            (Dialect::Responses | Dialect::Chat, _, "file_url") => At::Address,
+            (Dialect::Messages, _, "source")
+            | (
+                Dialect::Responses | Dialect::Chat,
+                _,
+                "image_url" | "video_url" | "audio_url" | "file_url",
+            ) => At::Source,
             _ => At::Elsewhere,
         }
     }
