@@ -131,8 +131,14 @@ fn facts(state: &State, scene: &Scene) -> Vec<(&'static str, String)> {
         }
         Publishing::Nothing
         | Publishing::Wanted { .. }
+        | Publishing::Joined { .. }
+        | Publishing::Checking { .. }
         | Publishing::Running { .. }
         | Publishing::Published { .. } => {}
+    }
+    for revert in state.reverts.iter().filter(|it| it.has_landed()) {
+        let text = format!("{} was taken back, by {}", revert.undoes, revert.changeset);
+        facts.push(("note", text));
     }
     if let Some(counts) = counts(state) {
         facts.push(("tasks", counts));
