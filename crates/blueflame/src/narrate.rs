@@ -18,6 +18,8 @@ use blueflame_core::ids::{AgentId, ChangesetId, TaskId};
 use blueflame_core::money::{Budget, Spend};
 use blueflame_core::outcome::{Outcome, Product};
 
+use crate::amounts;
+
 /// The event as a sentence on one line, without a full stop.
 pub fn sentence(event: &Event) -> String {
     plain(&words(event)).into_owned()

@@ -21,8 +21,8 @@ use crate::narrate::{self, plain};
 use crate::repo_lock::{Holder, Presence};
 
 pub use document::document;
-pub use rows::does;
 use rows::{AgentRow, ChangesetRow, TaskRow, phase_word};
+pub use rows::{changesets as changeset_rows, does};
 
 /// What the journal does not tell: how late it is, and who is there.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -155,6 +155,15 @@ impl Landing {
         Ok(row)
     }
 
+    /// The commit that a changeset landed as.
+    pub fn landed_as(
+        &self,
+        session: &SessionId,
+        changeset: &ChangesetId,
+    ) -> Result<Option<Oid>, LandingError> {
+        Ok(self.git.commit_at(&Refs(session).landed(changeset))?)
+    }
+
     /// Who commits here: as the person has told git, or else the program.
     pub fn identity(&self) -> Result<Author, LandingError> {
         let name = self.setting("user.name", &[])?;

@@ -6,6 +6,8 @@ mod gates;
 mod money;
 mod outcomes;
 mod person;
+mod publishing;
+mod reverting;
 mod script;
 mod stage;
 mod stopping;

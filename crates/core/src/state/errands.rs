@@ -33,14 +33,26 @@ pub struct Revert {
 #[serde(rename_all = "snake_case")]
 pub enum RevertPhase {
     /// The person wants exactly this change.
-    Requested { fold: Fold },
-    Verifying { fold: Fold },
-    Verified { fold: Fold },
-    Landing { fold: Fold },
-    Landed { commit: Oid },
+    Requested {
+        fold: Fold,
+    },
+    Verifying {
+        fold: Fold,
+    },
+    Verified {
+        fold: Fold,
+    },
+    Landing {
+        fold: Fold,
+    },
+    Landed {
+        commit: Oid,
+    },
     /// The base moved meanwhile: it has to be folded and asked for again.
     BaseMoved,
-    Failed { evidence: String },
+    Failed {
+        evidence: String,
+    },
 }
 
 impl Revert {
@@ -91,9 +103,7 @@ impl State {
             Event::VerifyStarted { changeset }
             | Event::VerifyFinished { changeset, .. }
             | Event::LandStarted { changeset }
-            | Event::LandFinished { changeset, .. } => {
-                matches!(&self.errand, Some(Errand::Revert { changeset: ours }) if ours == changeset)
-            }
+            | Event::LandFinished { changeset, .. } => self.revert(changeset).is_some(),
             _ => false,
         }
     }
@@ -223,10 +233,9 @@ impl State {
             }
             LandResult::Landed => {
                 revert.phase = RevertPhase::Landed { commit: fold.commit.clone() };
+                self.errand = publish.then(|| Errand::Revert { changeset: id.clone() });
                 if publish {
                     self.publishing = Publishing::Wanted { commit: fold.commit };
-                } else {
-                    self.errand = None;
                 }
             }
         }
