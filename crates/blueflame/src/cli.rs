@@ -62,6 +62,15 @@ pub enum Command {
     /// done and the files are named.
     #[command(after_help = REVERT_EXAMPLES)]
     Revert(Revert),
+    /// Remove what sessions that ended have left behind
+    ///
+    /// Workspaces, homes of attempts, checkouts, references that nothing needs any
+    /// more, sockets of attempts that are dead, and logs older than a limit. Journals
+    /// stay, and so does everything of a session that can go on. Work that did not
+    /// land is listed and stays, unless you say otherwise; what landed and is not on
+    /// the base branch stays in any case.
+    #[command(after_help = CLEANUP_EXAMPLES)]
+    Cleanup(Cleanup),
     /// Write a first configuration for this repository
     ///
     /// Looks for the base branch, the kind of project with its test and lint
@@ -273,6 +282,20 @@ pub struct Revert {
     pub yes: bool,
 }
 
+/// What is removed.
+#[derive(Debug, Args)]
+pub struct Cleanup {
+    /// List what would be removed, and remove nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Remove work that did not land as well; it cannot be had back
+    #[arg(long)]
+    pub unlanded: bool,
+    /// Keep the logs of attempts for this many days after their session
+    #[arg(long, value_name = "DAYS", default_value_t = 30)]
+    pub keep_logs: u32,
+}
+
 /// Which session, and which of its events.
 #[derive(Debug, Args)]
 pub struct Log {
@@ -370,6 +393,12 @@ Examples:
   $ git stash                      what was in the way
   $ blueflame publish
   $ git stash pop";
+
+const CLEANUP_EXAMPLES: &str = "\
+Examples:
+  $ blueflame cleanup --dry-run
+  $ blueflame cleanup
+  $ blueflame cleanup --unlanded --keep-logs 0";
 
 const REVERT_EXAMPLES: &str = "\
 Examples:

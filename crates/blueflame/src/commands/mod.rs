@@ -2,6 +2,7 @@
 
 mod agent;
 mod asking;
+mod cleanup;
 mod config;
 mod cost;
 mod demo;
@@ -35,6 +36,7 @@ pub fn run(cli: Cli) -> ExitCode {
         Command::Resume(arguments) => resume::run(&arguments, &cli.common),
         Command::Publish(arguments) => publish::run(&arguments, &cli.common).map(succeeded),
         Command::Revert(arguments) => revert::run(&arguments, &cli.common).map(succeeded),
+        Command::Cleanup(arguments) => cleanup::run(&arguments, &cli.common).map(succeeded),
         Command::Init(arguments) => init::run(&arguments, &cli.common).map(succeeded),
         Command::Status(arguments) => status::run(&arguments, &cli.common).map(succeeded),
         Command::Cost(arguments) => cost::run(&arguments, &cli.common).map(succeeded),

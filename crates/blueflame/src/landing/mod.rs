@@ -155,6 +155,11 @@ impl Landing {
         Ok(row)
     }
 
+    /// Where a branch is, if there is such a branch.
+    pub fn branch(&self, name: &str) -> Result<Option<Oid>, LandingError> {
+        Ok(self.git.commit_at(&branch_ref(name))?)
+    }
+
     /// The commit that a changeset landed as.
     pub fn landed_as(
         &self,

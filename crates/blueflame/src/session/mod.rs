@@ -444,6 +444,16 @@ pub fn reopen(directory: &SessionDir) -> Result<(Writer, State, Option<u64>), Fa
     Ok((opened.writer, state, opened.repair.map(|repair| repair.bytes)))
 }
 
+/// Records a fact about a session that nobody runs. The caller holds the
+/// repository's lock.
+pub fn note(directory: &SessionDir, event: &Event) -> Result<(), Failure> {
+    let (mut journal, mut state, _) = reopen(directory)?;
+    let at = Timestamp::now().max(state.last_at);
+    state.apply(at, event).map_err(internal)?;
+    journal.append(&[(at, event)]).map_err(internal)?;
+    Ok(())
+}
+
 /// The newest session, if it was left with work open.
 pub fn unfinished(store: &Store) -> Result<Option<SessionId>, Failure> {
     let Some(newest) = store.sessions()?.into_iter().next() else { return Ok(None) };

@@ -122,7 +122,7 @@ fn killed_while_both_are_checked_it_is_published_the_next_time() {
     stage.blueflame(&["publish"]).exits(0);
     assert_eq!(stage.read("src/b.txt"), "b\n");
     // What the killed one had checked out is for cleanup to remove.
-    fs::remove_dir_all(stage.session().join("checkouts")).unwrap();
+    stage.blueflame(&["cleanup"]).exits(0);
     stage.assert_tidy();
 }
 

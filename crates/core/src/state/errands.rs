@@ -7,11 +7,12 @@
 
 use serde::Serialize;
 
-use crate::event::{Event, LandResult, VerifyResult};
+use crate::event::{Event, LandResult, VerifyResult, Work};
 use crate::ids::{ChangesetId, Oid};
 use crate::outcome::Fold;
 
 use super::merging::Publishing;
+use super::task::{Phase, Step};
 use super::{Refusal, Stage, State, ensure};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -250,11 +251,24 @@ impl State {
     /// Everything that landed; a changeset of several tasks comes several times.
     pub fn landed_changesets(&self) -> impl Iterator<Item = &ChangesetId> {
         let tasks = self.board.tasks().iter().filter_map(|task| match &task.phase {
-            super::task::Phase::Merged { changeset, .. } => Some(changeset),
+            Phase::Merged { changeset, .. } => Some(changeset),
             _ => None,
         });
         let reverts = self.reverts.iter().filter(|revert| revert.has_landed());
         tasks.chain(reverts.map(|revert| &revert.changeset))
+    }
+
+    /// Whether an agent run may have left work that did not land. What nobody
+    /// knows of may be such work too.
+    pub fn may_hold_unlanded(&self, work: Option<&Work>) -> bool {
+        match work {
+            Some(Work::Develop { task, .. }) => self
+                .board
+                .get(task)
+                .is_none_or(|task| !matches!(task.step(), Step::Merged | Step::Replaced)),
+            Some(Work::Plan | Work::Validate { .. } | Work::Resolve { .. }) => false,
+            None => true,
+        }
     }
 
     /// Whether something landed that is not known to be on the base branch.
