@@ -44,6 +44,6 @@ fn read(line: &str) -> Option<Ref> {
 /// Removes them if they are still what was looked at; all or none.
 pub fn remove(common: &Path, refs: &[Ref]) -> Result<(), GitError> {
     let commands: String =
-        refs.iter().map(|it| format!("delete {} {}\n", it.full, it.commit)).collect();
+        refs.iter().flat_map(|it| ["delete ", &it.full, " ", it.commit.as_str(), "\n"]).collect();
     Call::plain(common).words(&["update-ref", "--stdin"]).input(commands).done()
 }

@@ -75,7 +75,7 @@ impl Remains<'_> {
             match (stays, old) {
                 (false, true) => logs.push(attempt.root().to_owned()),
                 (false, false) => snapshots.push(attempt.snapshots()),
-                (true, true) => logs.extend(self.logs(&attempt)?),
+                (true, true) => logs.extend(logs_of(&attempt)?),
                 (true, false) => {}
             }
         }
@@ -100,13 +100,6 @@ impl Remains<'_> {
         Ok(items)
     }
 
-    /// Everything of an attempt except its snapshots.
-    fn logs(self, attempt: &Directory) -> io::Result<Vec<PathBuf>> {
-        let kept = [attempt.snapshots(), attempt.home(), attempt.tmp(), attempt.spec_file()];
-        let all = names(attempt.root())?.into_iter().map(|name| attempt.root().join(name));
-        Ok(all.filter(|path| !kept.contains(path)).collect())
-    }
-
     /// What becomes of what an agent run left, by the name of its workspace or of
     /// its directory.
     fn fate_of_work(self, name: &str) -> Fate {
@@ -123,4 +116,11 @@ impl Remains<'_> {
             (true, Unlanded::Goes) | (false, _) => Fate::Goes,
         }
     }
+}
+
+/// What an attempt whose work stays has written about itself.
+fn logs_of(attempt: &Directory) -> io::Result<Vec<PathBuf>> {
+    let kept = [attempt.snapshots(), attempt.home(), attempt.tmp(), attempt.spec_file()];
+    let all = names(attempt.root())?.into_iter().map(|name| attempt.root().join(name));
+    Ok(all.filter(|path| !kept.contains(path)).collect())
 }

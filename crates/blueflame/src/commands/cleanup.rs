@@ -150,9 +150,7 @@ fn described(item: &Item) -> String {
 }
 
 fn mention_unlanded(items: &[Item]) {
-    let kept = |item: &Item| {
-        matches!(item.fate, Fate::Stays(Reason::Unlanded) | Fate::Stays(Reason::Unknown))
-    };
+    let kept = |item: &Item| matches!(item.fate, Fate::Stays(Reason::Unlanded | Reason::Unknown));
     if items.iter().any(kept) {
         eprintln!("hint: `blueflame cleanup --unlanded` removes work that did not land as well");
     }

@@ -55,7 +55,7 @@ fn confirm(changeset: &ChangesetId) -> Result<(), Failure> {
         Said::Nobody => {
             let message = format!("nobody is there to say whether to take `{changeset}` back");
             Err(Failure::new(Kind::Declined, message)
-                .hint("`--yes` does it without asking; nothing was changed"))
+                .hint(format!("`blueflame revert --yes {changeset}` does it without asking")))
         }
     }
 }

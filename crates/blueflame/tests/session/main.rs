@@ -12,6 +12,8 @@ mod reverting;
 mod script;
 mod stage;
 mod stopping;
+#[path = "../it/terminal.rs"]
+mod terminal;
 mod thirty;
 mod validation;
 mod whole;

@@ -4,6 +4,7 @@ use std::fs;
 
 use crate::script::{Script, plan, subject, task};
 use crate::stage::{Stage, wait_until};
+use crate::terminal::Terminal;
 
 const APPROVE: &str = "plan: [approve]\nchangesets: {'*': approve}\nsession: [continue]\n";
 
@@ -108,6 +109,30 @@ fn nobody_to_ask_is_no_yes() {
 }
 
 #[test]
+fn at_a_terminal_the_person_sees_the_change_and_has_the_last_word() {
+    let stage = landed("");
+    let before = stage.git(&["rev-parse", "main"]);
+    // Enter is no yes.
+    for answer in ["n\n", "\n"] {
+        let mut terminal = Terminal::start(stage.command(&["revert", "one.c1"]), (100, 30));
+        let page = terminal.read_until("take one.c1 back? [y/N] ");
+        assert!(page.contains("src/a.txt  +0 -1"), "{page}");
+        terminal.type_in(answer);
+        let (rest, code) = terminal.finish();
+        assert_eq!(code, Some(4), "{rest}");
+        assert!(rest.contains("nothing was changed"), "{rest}");
+    }
+    assert_eq!(stage.git(&["rev-parse", "main"]), before);
+    let mut terminal = Terminal::start(stage.command(&["revert", "one.c1"]), (100, 30));
+    terminal.read_until("take one.c1 back? [y/N] ");
+    terminal.type_in("y\n");
+    let (rest, code) = terminal.finish();
+    assert_eq!(code, Some(0), "{rest}");
+    assert!(!exists(&stage, "src/a.txt"));
+    stage.assert_tidy();
+}
+
+#[test]
 fn what_did_not_land_cannot_be_taken_back() {
     let tasks = [task("task-001", "one", "src/a.txt"), task("task-002", "two", "src/b.txt")];
     let script = Script::new()
@@ -161,6 +186,26 @@ fn killed_while_it_is_checked_it_is_done_the_next_time() {
     stage.blueflame(&["revert", "--yes", "one.c1"]).exits(0);
     assert!(!exists(&stage, "src/a.txt"));
     assert_eq!(stage.landed().len(), 4);
+}
+
+#[test]
+fn killed_after_it_landed_and_before_it_was_recorded_it_is_not_done_twice() {
+    let stage = landed("");
+    stage.blueflame(&["revert", "--yes", "one.c1"]).exits(0);
+    let commits = stage.landed();
+    // As if the process had died before it could write any more.
+    let path = stage.session().join("journal.jsonl");
+    let text = fs::read_to_string(&path).unwrap();
+    let landing = text.lines().rposition(|line| line.contains("\"land.started\"")).unwrap();
+    let kept: Vec<&str> = text.lines().take(landing + 1).collect();
+    fs::write(&path, format!("{}\n", kept.join("\n"))).unwrap();
+    // Cleaning up meanwhile takes nothing away that is still needed.
+    stage.blueflame(&["cleanup", "--unlanded"]).exits(0).says("something was cut short");
+
+    stage.blueflame(&["revert", "--yes", "one.c1"]).exits(0).says("by revert-one.c1");
+    assert_eq!(stage.landed(), commits);
+    assert_eq!(stage.events("publish.finished").last().unwrap()["result"], "published");
+    stage.assert_tidy();
 }
 
 #[test]
