@@ -196,8 +196,9 @@ fn killed_after_it_landed_and_before_it_was_recorded_it_is_not_done_twice() {
     // As if the process had died before it could write any more.
     let path = stage.session().join("journal.jsonl");
     let text = fs::read_to_string(&path).unwrap();
-    let landing = text.lines().rposition(|line| line.contains("\"land.started\"")).unwrap();
-    let kept: Vec<&str> = text.lines().take(landing + 1).collect();
+    let lines: Vec<&str> = text.lines().collect();
+    let landing = lines.iter().rposition(|line| line.contains("\"land.started\"")).unwrap();
+    let kept = &lines[..=landing];
     fs::write(&path, format!("{}\n", kept.join("\n"))).unwrap();
     // Cleaning up meanwhile takes nothing away that is still needed.
     stage.blueflame(&["cleanup", "--unlanded"]).exits(0).says("something was cut short");
