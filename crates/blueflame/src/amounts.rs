@@ -44,6 +44,20 @@ pub fn short(count: u64) -> String {
     }
 }
 
+/// Room on a disk.
+pub fn size(bytes: u64) -> String {
+    let tenths = |unit: u32| {
+        let tenths = (bytes / 10_u64.pow(unit - 1)).max(1);
+        format!("{}.{}", tenths / 10, tenths % 10)
+    };
+    match bytes {
+        0..1_000 => format!("{bytes} B"),
+        1_000..1_000_000 => format!("{} kB", tenths(3)),
+        1_000_000..1_000_000_000 => format!("{} MB", tenths(6)),
+        _ => format!("{} GB", tenths(9)),
+    }
+}
+
 /// Dollars to the last millionth, so that columns of them add up.
 pub fn exact(amount: Usd) -> String {
     format!("${}.{:06}", amount.micros() / 1_000_000, amount.micros() % 1_000_000)

@@ -45,6 +45,32 @@ pub enum Command {
     Run(Run),
     /// Go on with a session that was stopped or interrupted
     Resume(Resume),
+    /// Bring landed changesets to the base branch
+    ///
+    /// What landed in a session is published at once, unless something of yours is
+    /// in the way: a changed file, an unfinished rebase, a base that moved. Then it
+    /// waits, and this brings it there. Nothing that you have not committed is
+    /// touched: what is still in the way is named, and it goes on waiting. If the
+    /// base moved, both are joined and checked with `merge.verify` first.
+    #[command(after_help = PUBLISH_EXAMPLES)]
+    Publish(Publish),
+    /// Take a landed changeset back
+    ///
+    /// One new commit undoes what the changeset changed, on top of everything that
+    /// came after. It is shown, checked with `merge.verify`, landed and published
+    /// like any other work. Where later work changed the same places, nothing is
+    /// done and the files are named.
+    #[command(after_help = REVERT_EXAMPLES)]
+    Revert(Revert),
+    /// Remove what sessions that ended have left behind
+    ///
+    /// Workspaces, homes of attempts, checkouts, references that nothing needs any
+    /// more, sockets of attempts that are dead, and logs older than a limit. Journals
+    /// stay, and so does everything of a session that can go on. Work that did not
+    /// land is listed and stays, unless you say otherwise; what landed and is not on
+    /// the base branch stays in any case.
+    #[command(after_help = CLEANUP_EXAMPLES)]
+    Cleanup(Cleanup),
     /// Write a first configuration for this repository
     ///
     /// Looks for the base branch, the kind of project with its test and lint
@@ -237,6 +263,39 @@ pub struct Resume {
     pub yes: bool,
 }
 
+/// Which session.
+#[derive(Debug, Args)]
+pub struct Publish {
+    /// The session, or the beginning of its name [default: the newest with
+    /// something that waits]
+    pub session: Option<String>,
+}
+
+/// Which changeset.
+#[derive(Debug, Args)]
+pub struct Revert {
+    /// The changeset, as `auth.c1`; if several sessions have landed one of that
+    /// name, as `ses-20260206-143022/auth.c1`
+    pub changeset: String,
+    /// Take it back without asking
+    #[arg(long, short)]
+    pub yes: bool,
+}
+
+/// What is removed.
+#[derive(Debug, Args)]
+pub struct Cleanup {
+    /// List what would be removed, and remove nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Remove work that did not land as well; it cannot be had back
+    #[arg(long)]
+    pub unlanded: bool,
+    /// Keep the logs of attempts for this many days after their session
+    #[arg(long, value_name = "DAYS", default_value_t = 30)]
+    pub keep_logs: u32,
+}
+
 /// Which session, and which of its events.
 #[derive(Debug, Args)]
 pub struct Log {
@@ -328,6 +387,24 @@ Examples:
   $ blueflame status --watch       keep an eye on it
   $ blueflame status 20260206      the session of that day
   $ blueflame status --json | jq .waiting_for";
+
+const PUBLISH_EXAMPLES: &str = "\
+Examples:
+  $ git stash                      what was in the way
+  $ blueflame publish
+  $ git stash pop";
+
+const CLEANUP_EXAMPLES: &str = "\
+Examples:
+  $ blueflame cleanup --dry-run
+  $ blueflame cleanup
+  $ blueflame cleanup --unlanded --keep-logs 0";
+
+const REVERT_EXAMPLES: &str = "\
+Examples:
+  $ blueflame log | grep landed    which changesets there are
+  $ blueflame revert auth.c1
+  $ blueflame revert --yes ses-20260206-143022/auth.c1";
 
 const COST_EXAMPLES: &str = "\
 Examples:

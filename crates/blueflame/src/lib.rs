@@ -10,6 +10,7 @@ pub mod attempt;
 pub mod books;
 mod capture;
 pub mod checks;
+pub mod cleanup;
 pub mod cli;
 mod columns;
 pub mod commands;

@@ -18,6 +18,8 @@ use blueflame_core::ids::{AgentId, ChangesetId, TaskId};
 use blueflame_core::money::{Budget, Spend};
 use blueflame_core::outcome::{Outcome, Product};
 
+use crate::amounts;
+
 /// The event as a sentence on one line, without a full stop.
 pub fn sentence(event: &Event) -> String {
     plain(&words(event)).into_owned()
@@ -145,6 +147,36 @@ fn words(event: &Event) -> String {
                 format!("{} waits to be published: {reason}", short(commit.as_str()))
             }
         },
+        Event::PublishRequested { commit, joins: None } => {
+            format!("the person asked to publish {}", short(commit.as_str()))
+        }
+        Event::PublishRequested { commit, joins: Some(base) } => format!(
+            "the person asked to publish what landed, joined with {} as {}",
+            short(base.as_str()),
+            short(commit.as_str())
+        ),
+        Event::JointVerifyStarted { commit } => {
+            format!("checking the joint tree {}", short(commit.as_str()))
+        }
+        Event::JointVerifyFinished { commit, result } => {
+            format!("{}: {}", short(commit.as_str()), joint(result))
+        }
+        Event::RevertRequested { changeset, undoes, fold } => format!(
+            "the person asked to take {undoes} back, as {changeset}: {}",
+            short(fold.commit.as_str())
+        ),
+        Event::SessionCleaned { removed, bytes } => {
+            format!("cleaned up, {}: {}", amounts::size(*bytes), removed.join(", "))
+        }
+    }
+}
+
+fn joint(result: &VerifyResult) -> String {
+    match result {
+        VerifyResult::Passed => "the joint tree passed".into(),
+        VerifyResult::PassedOnRerun => "the joint tree passed when checked again".into(),
+        VerifyResult::NotConfigured => "no check is configured".into(),
+        VerifyResult::Failed { evidence, .. } => format!("the joint tree failed: {evidence}"),
     }
 }
 
@@ -203,6 +235,7 @@ pub fn changeset(event: &Event) -> Option<&ChangesetId> {
         | Event::ChangesetDeferred { changeset, .. }
         | Event::LandStarted { changeset }
         | Event::LandFinished { changeset, .. }
+        | Event::RevertRequested { undoes: changeset, .. }
         | Event::AgentClaimed { work: Work::Resolve { changeset }, .. }
         | Event::GateOpened { gate: Gate::Changeset(changeset) }
         | Event::GateAnswered { gate: Gate::Changeset(changeset), .. }

@@ -21,8 +21,8 @@ use crate::narrate::{self, plain};
 use crate::repo_lock::{Holder, Presence};
 
 pub use document::document;
-pub use rows::does;
 use rows::{AgentRow, ChangesetRow, TaskRow, phase_word};
+pub use rows::{changesets as changeset_rows, does};
 
 /// What the journal does not tell: how late it is, and who is there.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -131,8 +131,14 @@ fn facts(state: &State, scene: &Scene) -> Vec<(&'static str, String)> {
         }
         Publishing::Nothing
         | Publishing::Wanted { .. }
+        | Publishing::Joined { .. }
+        | Publishing::Checking { .. }
         | Publishing::Running { .. }
         | Publishing::Published { .. } => {}
+    }
+    for revert in state.reverts.iter().filter(|it| it.has_landed()) {
+        let text = format!("{} was taken back, by {}", revert.undoes, revert.changeset);
+        facts.push(("note", text));
     }
     if let Some(counts) = counts(state) {
         facts.push(("tasks", counts));

@@ -95,6 +95,14 @@ impl Store {
 
     /// All sessions that have a journal, the newest first.
     pub fn sessions(&self) -> Result<Vec<SessionId>, StoreError> {
+        let mut sessions = self.begun()?;
+        // A directory without a journal is a session that never began.
+        sessions.retain(|id| self.session(id).journal().exists());
+        Ok(sessions)
+    }
+
+    /// All sessions that have a directory, the newest first.
+    pub fn begun(&self) -> Result<Vec<SessionId>, StoreError> {
         let directory = self.sessions_dir();
         let entries = match std::fs::read_dir(&directory) {
             Ok(entries) => entries,
@@ -104,9 +112,7 @@ impl Store {
         let mut sessions = Vec::new();
         for entry in entries {
             let name = entry.map_err(failed("list", &directory))?.file_name();
-            let id = name.to_str().and_then(|name| SessionId::new(name).ok());
-            // A directory without a journal is a session that never began.
-            sessions.extend(id.filter(|id| self.session(id).journal().exists()));
+            sessions.extend(name.to_str().and_then(|name| SessionId::new(name).ok()));
         }
         // The id is made of the date and the time.
         sessions.sort_unstable_by(|one, other| other.cmp(one));

@@ -137,6 +137,32 @@ pub enum Event {
     PublishStarted { commit: Oid },
     #[serde(rename = "publish.finished")]
     PublishFinished { commit: Oid, result: PublishResult },
+
+    // What the person asks of a session that nobody runs.
+    /// Landed work is to be brought to the base branch now.
+    #[serde(rename = "publish.requested")]
+    PublishRequested {
+        commit: Oid,
+        /// Where the base branch has moved away to, if the commit joins it with
+        /// what landed: nobody has checked that tree.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        joins: Option<Oid>,
+    },
+    #[serde(rename = "joint.verify_started")]
+    JointVerifyStarted { commit: Oid },
+    #[serde(rename = "joint.verify_finished")]
+    JointVerifyFinished { commit: Oid, result: VerifyResult },
+    /// A landed changeset is to be taken back, by exactly this change.
+    #[serde(rename = "revert.requested")]
+    RevertRequested {
+        /// Under which the undoing lands.
+        changeset: ChangesetId,
+        undoes: ChangesetId,
+        fold: Fold,
+    },
+    /// Something that the session had left behind was removed.
+    #[serde(rename = "session.cleaned")]
+    SessionCleaned { removed: Vec<String>, bytes: u64 },
 }
 
 /// What an agent was started for.

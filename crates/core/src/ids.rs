@@ -123,7 +123,7 @@ name!(
     "it looks like auth.c1",
     |text| {
         text.rsplit_once(".c").is_some_and(|(group, cycle)| {
-            is_slug(group, 64)
+            is_slug(group, LONGEST_GROUP)
                 && !cycle.is_empty()
                 && cycle.len() <= 9
                 && cycle.bytes().all(|byte| byte.is_ascii_digit())
@@ -142,6 +142,9 @@ name!(
     }
 );
 
+/// Bytes of a group's name.
+const LONGEST_GROUP: usize = 64;
+
 fn is_slug(text: &str, longest: usize) -> bool {
     let first = text.bytes().next();
     first.is_some_and(|byte| byte.is_ascii_alphanumeric())
@@ -159,6 +162,16 @@ impl AgentId {
 impl ChangesetId {
     pub fn of(group: &GroupName, cycle: u32) -> Self {
         Self(format!("{group}.c{cycle}"))
+    }
+
+    /// A name for what undoes this changeset, for the `number`th time.
+    #[must_use]
+    pub fn undoing(&self, number: u32) -> Self {
+        let word = if number <= 1 { "revert".to_owned() } else { format!("revert{number}") };
+        let (group, cycle) = self.0.rsplit_once(".c").unwrap_or((&self.0, "0"));
+        let room = LONGEST_GROUP - word.len() - 1;
+        let group = &group[..group.len().min(room)];
+        Self(format!("{word}-{group}.c{cycle}"))
     }
 }
 
@@ -221,6 +234,20 @@ mod tests {
         let group = GroupName::new("auth").unwrap();
         assert_eq!(ChangesetId::of(&group, 2).as_str(), "auth.c2");
         assert!(ChangesetId::new("auth.c").is_err());
+    }
+
+    #[test]
+    fn what_undoes_a_changeset_has_a_name_of_its_own_that_is_a_good_one() {
+        for (id, number, name) in [
+            ("auth.c1", 1, "revert-auth.c1".to_owned()),
+            ("auth.c1", 2, "revert2-auth.c1".to_owned()),
+            ("revert-auth.c12", 1, "revert-revert-auth.c12".to_owned()),
+            (&format!("{}.c3", "x".repeat(64)), 1, format!("revert-{}.c3", "x".repeat(57))),
+        ] {
+            let undoing = ChangesetId::new(id).unwrap().undoing(number);
+            assert_eq!(undoing.as_str(), name);
+            assert_eq!(ChangesetId::new(name), Ok(undoing));
+        }
     }
 
     #[test]

@@ -24,6 +24,10 @@ use crate::process_tree;
 /// The variable by which all processes of one agent are known.
 pub const MARK: &str = "BLUEFLAME_ATTEMPT";
 
+/// Where the sockets of attempts are, for orchestrators and for agents.
+const CONTROL: &str = "blueflame-control";
+const GATEWAY: &str = "blueflame";
+
 /// How long a lock that is held may be held by somebody who only looks.
 const LOOKING: Duration = Duration::from_secs(1);
 
@@ -323,19 +327,18 @@ impl Directory {
     /// no business with. It follows from the directory, so that it is found
     /// again without notes.
     pub fn sockets(&self) -> Result<PathBuf, DirectoryError> {
-        self.place("blueflame-control", "control")
+        self.place(CONTROL, "control")
     }
 
     /// The place of the gateway's socket, which the agent does know.
     pub fn gateway_place(&self) -> Result<PathBuf, DirectoryError> {
-        self.place("blueflame", "gateway")
+        self.place(GATEWAY, "gateway")
     }
 
     /// A place whose path is short enough for a socket. One cannot be guessed
     /// from the other by whoever does not know the directory.
     fn place(&self, parent: &str, label: &str) -> Result<PathBuf, DirectoryError> {
-        let user = rustix::process::geteuid().as_raw();
-        let parent = std::env::temp_dir().join(format!("{parent}-{user}"));
+        let parent = of_user(parent);
         private_directory(&parent)?;
         let path = parent.join(self.hashed(label));
         private_directory(&path)?;
@@ -353,6 +356,16 @@ impl Directory {
         hasher.update(self.root.as_os_str().as_encoded_bytes());
         hasher.finalize().to_hex()[..16].to_owned()
     }
+}
+
+/// Where the socket directories of all attempts of this user are.
+pub fn socket_places() -> [PathBuf; 2] {
+    [of_user(CONTROL), of_user(GATEWAY)]
+}
+
+fn of_user(name: &str) -> PathBuf {
+    let user = rustix::process::geteuid().as_raw();
+    std::env::temp_dir().join(format!("{name}-{user}"))
 }
 
 fn read<T: for<'de> Deserialize<'de>>(path: &Path) -> Result<Option<T>, DirectoryError> {

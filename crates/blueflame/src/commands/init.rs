@@ -3,12 +3,13 @@
 //! It never replaces a file, and writes nothing else.
 
 use std::fs::{self, OpenOptions};
-use std::io::{self, IsTerminal as _, Write as _};
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use anstream::{eprint, eprintln};
+use anstream::eprintln;
 use blueflame_core::config;
 
+use super::asking::{self, Enter, Said};
 use super::here;
 use crate::cli::{Common, Init};
 use crate::config_file::{self, DEFAULT_NAME};
@@ -150,17 +151,14 @@ fn elsewhere(path: &Path, root: &Path) -> Result<Option<PathBuf>, Failure> {
 /// Asks whether to write; whoever is not there to ask has to say so before.
 fn ask(path: &Path) -> Result<(), Failure> {
     let name = path.file_name().unwrap_or(path.as_os_str()).display();
-    if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
-        let message = format!("nobody is there to say whether to write `{name}`");
-        return Err(Failure::new(Kind::Declined, message)
-            .hint("`blueflame init --yes` writes it without asking"));
-    }
-    eprint!("write {name}? [Y/n] ");
-    let mut answer = String::new();
-    let read = io::stdin().read_line(&mut answer);
-    match (read, answer.trim().to_ascii_lowercase().as_str()) {
-        (Ok(1..), "" | "y" | "yes") => Ok(()),
-        _ => Err(Failure::new(Kind::Declined, "nothing was written")),
+    match asking::confirm(&format!("write {name}?"), Enter::MeansYes) {
+        Said::Yes => Ok(()),
+        Said::No => Err(Failure::new(Kind::Declined, "nothing was written")),
+        Said::Nobody => {
+            let message = format!("nobody is there to say whether to write `{name}`");
+            Err(Failure::new(Kind::Declined, message)
+                .hint("`blueflame init --yes` writes it without asking"))
+        }
     }
 }
 

@@ -1,6 +1,8 @@
 //! The commands, one file each. This one hands over to them.
 
 mod agent;
+mod asking;
+mod cleanup;
 mod config;
 mod cost;
 mod demo;
@@ -8,8 +10,10 @@ mod dry_run;
 mod init;
 mod log;
 mod policy;
+mod publish;
 mod replay;
 mod resume;
+mod revert;
 mod run;
 mod status;
 
@@ -30,6 +34,9 @@ pub fn run(cli: Cli) -> ExitCode {
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Run(arguments) => run::run(&arguments, &cli.common),
         Command::Resume(arguments) => resume::run(&arguments, &cli.common),
+        Command::Publish(arguments) => publish::run(&arguments, &cli.common).map(succeeded),
+        Command::Revert(arguments) => revert::run(&arguments, &cli.common).map(succeeded),
+        Command::Cleanup(arguments) => cleanup::run(&arguments, &cli.common).map(succeeded),
         Command::Init(arguments) => init::run(&arguments, &cli.common).map(succeeded),
         Command::Status(arguments) => status::run(&arguments, &cli.common).map(succeeded),
         Command::Cost(arguments) => cost::run(&arguments, &cli.common).map(succeeded),

@@ -155,6 +155,20 @@ impl Landing {
         Ok(row)
     }
 
+    /// Where a branch is, if there is such a branch.
+    pub fn branch(&self, name: &str) -> Result<Option<Oid>, LandingError> {
+        Ok(self.git.commit_at(&branch_ref(name))?)
+    }
+
+    /// The commit that a changeset landed as.
+    pub fn landed_as(
+        &self,
+        session: &SessionId,
+        changeset: &ChangesetId,
+    ) -> Result<Option<Oid>, LandingError> {
+        Ok(self.git.commit_at(&Refs(session).landed(changeset))?)
+    }
+
     /// Who commits here: as the person has told git, or else the program.
     pub fn identity(&self) -> Result<Author, LandingError> {
         let name = self.setting("user.name", &[])?;

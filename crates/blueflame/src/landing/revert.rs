@@ -11,6 +11,7 @@ use blueflame_core::event::FoldResult;
 use blueflame_core::ids::{ChangesetId, Oid, SessionId};
 use jiff::Timestamp;
 
+use super::publish::short;
 use super::{Author, Landing, LandingError, Missing, message, shown};
 use crate::git::trees::NewCommit;
 
@@ -37,7 +38,7 @@ pub struct RevertOrder {
 }
 
 impl LandedChangeset {
-    fn name(&self) -> String {
+    pub fn name(&self) -> String {
         format!("{}/{}", self.session, self.changeset)
     }
 }
@@ -99,6 +100,30 @@ impl Landing {
             signing: self.signing()?,
         })?;
         self.folded(&order.session, &order.changeset, &order.onto, commit).map(FoldResult::Folded)
+    }
+
+    /// What changed some files after a changeset: names of changesets, and the
+    /// commits of people, the newest first.
+    pub fn changed_since(
+        &self,
+        undo: &LandedChangeset,
+        onto: &Oid,
+        files: &[String],
+    ) -> Result<Vec<String>, LandingError> {
+        let range = format!("{}..{onto}", undo.last);
+        let mut which = vec!["--topo-order", "--no-merges", &range, "--"];
+        which.extend(files.iter().map(String::as_str));
+        let mut names: Vec<String> = Vec::new();
+        for link in self.links(&which)? {
+            let name = match (&link.session, &link.changeset) {
+                (Some(session), Some(changeset)) => format!("{session}/{changeset}"),
+                _ => format!("commit {}", short(&link.commit)),
+            };
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        Ok(names)
     }
 
     /// Whether `commit` is the undoing of that changeset and nothing else.

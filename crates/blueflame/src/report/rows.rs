@@ -174,7 +174,11 @@ pub struct ChangesetRow<'a> {
 
 /// The changesets of this cycle, in the order in which they may land.
 pub fn changesets(state: &State) -> Vec<ChangesetRow<'_>> {
-    let row = |changeset: &'_ Changeset| stands(&changeset.phase);
+    let row = |changeset: &'_ Changeset| {
+        let taken_back = state.reverted_by(&changeset.planned.id).is_some();
+        let since = if taken_back { ", taken back since" } else { "" };
+        format!("{}{since}", stands(&changeset.phase))
+    };
     let all = state.merging.changesets.iter();
     all.map(|changeset| ChangesetRow {
         id: &changeset.planned.id,

@@ -8,6 +8,7 @@ use blueflame_core::gate::Gate;
 use blueflame_core::ids::{ChangesetId, Oid, TaskId};
 use blueflame_core::money::Spend;
 use blueflame_core::outcome::Fold;
+use blueflame_core::state::errands::Revert;
 use blueflame_core::state::merging::{Changeset, ChangesetPhase};
 use blueflame_core::state::task::Task;
 use jiff::Timestamp;
@@ -42,8 +43,14 @@ pub fn fold(session: &Session, id: &ChangesetId) {
 }
 
 pub fn verify(session: &Session, id: &ChangesetId) {
-    let Some((changeset, tasks)) = parts_of(session, id) else { return };
-    let Some(fold) = fold_of(&changeset).cloned() else { return };
+    let (fold, tasks) = match session.state.revert(id) {
+        Some(revert) => (revert.fold().cloned(), Vec::new()),
+        None => match parts_of(session, id) {
+            Some((changeset, tasks)) => (fold_of(&changeset).cloned(), tasks),
+            None => return,
+        },
+    };
+    let Some(fold) = fold else { return };
     let (site, post) = session.parts();
     let (id, mut stop) = (id.clone(), session.stop.subscribe());
     tokio::spawn(async move {
@@ -58,6 +65,9 @@ pub fn verify(session: &Session, id: &ChangesetId) {
 }
 
 pub fn land(session: &Session, id: &ChangesetId) {
+    if let Some(revert) = session.state.revert(id) {
+        return land_revert(session, revert.clone());
+    }
     let Some((changeset, tasks)) = parts_of(session, id) else { return };
     let ChangesetPhase::Landing { fold } = changeset.phase.clone() else { return };
     let (site, post) = session.parts();
@@ -72,15 +82,56 @@ pub fn land(session: &Session, id: &ChangesetId) {
             approved: changeset.approved.unwrap_or_default(),
             work: Work::Tasks(sources(&site, &tasks)?),
         };
-        let result = match site.landing.land(&order) {
-            Ok(result) => result,
-            // It was folded onto something that is not there any more.
-            Err(LandingError::NotOnTop { .. } | LandingError::WouldLose { .. }) => {
-                LandResult::BaseMoved
-            }
-            Err(error) => return Err(error.to_string()),
-        };
+        let result = landed(&site, &order)?;
         Ok(Event::LandFinished { changeset: id, result })
+    });
+}
+
+/// The undoing of a changeset lands as it was folded, checked and asked for.
+fn land_revert(session: &Session, revert: Revert) {
+    let Some(fold) = revert.fold().cloned() else { return };
+    let (site, post) = session.parts();
+    beside(post, move || {
+        let (id, tip) = (site.session.id(), tip(&site)?);
+        let undo = site
+            .landing
+            .find_landed(&tip.onto, &revert.undoes, Some(id))
+            .map_err(|error| error.to_string())?;
+        let order = LandOrder {
+            session: id.clone(),
+            changeset: revert.changeset.clone(),
+            base_branch: site.config.project.base_branch.clone(),
+            tip,
+            commit: fold.commit,
+            approved: fold.patch,
+            work: Work::Revert(undo),
+        };
+        let result = landed(&site, &order)?;
+        Ok(Event::LandFinished { changeset: revert.changeset, result })
+    });
+}
+
+fn landed(site: &Site, order: &LandOrder) -> Result<LandResult, String> {
+    match site.landing.land(order) {
+        Ok(result) => Ok(result),
+        // It was folded onto something that is not there any more.
+        Err(LandingError::NotOnTop { .. } | LandingError::WouldLose { .. }) => {
+            Ok(LandResult::BaseMoved)
+        }
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// Checks the base and the landed work together, for a person who asked.
+pub fn verify_joint(session: &Session, commit: &Oid) {
+    let (site, post) = session.parts();
+    let (commit, mut stop) = (commit.clone(), session.stop.subscribe());
+    tokio::spawn(async move {
+        match twice(&site, &commit, &mut stop).await {
+            Ok(Some(result)) => post.fact(Event::JointVerifyFinished { commit, result }),
+            Ok(None) => {}
+            Err(why) => post.send(Occurrence::Broken(why)),
+        }
     });
 }
 
@@ -90,6 +141,11 @@ pub fn publish(session: &Session, commit: &Oid) {
     beside(post, move || {
         let base_branch = site.config.project.base_branch.clone();
         let published = site.tip().and_then(|tip| {
+            // Only what a person asked for is not landed yet: the base and what
+            // landed as one, checked since.
+            if tip.onto == commit {
+                site.landing.adopt(site.session.id(), &tip)?;
+            }
             site.landing.publish(&PublishOrder {
                 session: site.session.id().clone(),
                 base_branch: base_branch.clone(),
@@ -105,6 +161,10 @@ pub fn publish(session: &Session, commit: &Oid) {
                 | LandingError::Withdrawn { .. }
                 | LandingError::NoBase { .. }),
             ) => PublishResult::Waiting { reason: error.to_string() },
+            // It moved once more while the two were checked together.
+            Err(LandingError::NotLanded { .. }) => PublishResult::Waiting {
+                reason: format!("`{base_branch}` moved meanwhile; `blueflame publish` tries again"),
+            },
             Err(error) => return Err(error.to_string()),
         };
         Ok(Event::PublishFinished { commit, result })
@@ -234,16 +294,30 @@ async fn verification(
     tasks: &[Task],
     stop: &mut watch::Receiver<bool>,
 ) -> Result<Option<VerifyResult>, String> {
+    match twice(site, &fold.commit, stop).await? {
+        Some(VerifyResult::Failed { evidence, .. }) => {
+            let culprit = culprit(site, id, fold, tasks, stop).await?;
+            Ok(Some(VerifyResult::Failed { culprit, evidence }))
+        }
+        result => Ok(result),
+    }
+}
+
+/// Checks a tree, and once more if it is red. `None` if it was cut short.
+async fn twice(
+    site: &Site,
+    commit: &Oid,
+    stop: &mut watch::Receiver<bool>,
+) -> Result<Option<VerifyResult>, String> {
     if site.config.merge.verify.is_empty() {
         return Ok(Some(VerifyResult::NotConfigured));
     }
     for passed in [VerifyResult::Passed, VerifyResult::PassedOnRerun] {
-        match check(site, &fold.commit, stop).await? {
+        match check(site, commit, stop).await? {
             Check::Green => return Ok(Some(passed)),
             Check::Cut => return Ok(None),
             Check::Red(evidence) if passed == VerifyResult::PassedOnRerun => {
-                let culprit = culprit(site, id, fold, tasks, stop).await?;
-                return Ok(Some(VerifyResult::Failed { culprit, evidence }));
+                return Ok(Some(VerifyResult::Failed { culprit: None, evidence }));
             }
             Check::Red(_) => {}
         }

@@ -10,10 +10,12 @@ mod brief;
 mod checking;
 mod conclude;
 mod desk;
+mod errand;
 mod merging;
 mod post;
 mod prepare;
 mod resume;
+pub mod reverting;
 pub mod site;
 mod tidy;
 mod watch;
@@ -33,6 +35,7 @@ use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 
 use self::brief::Brief;
 use self::desk::Desk;
+pub use self::errand::Publishing;
 use self::post::{Occurrence, Post};
 use self::prepare::Job;
 use self::site::Site;
@@ -66,7 +69,8 @@ pub struct Session {
     agents: BTreeMap<AgentId, UnboundedSender<Command>>,
     desk: Desk,
     watch: Watch,
-    views: Projections,
+    /// `None` while another session is the one to look at.
+    views: Option<Projections>,
     /// Tells commands of ours to end.
     stop: tokio::sync::watch::Sender<bool>,
     waiting_until: Option<Timestamp>,
@@ -98,7 +102,7 @@ impl Session {
         let views = Projections::new(&site.repository, &site.common, tasks_file);
         Session {
             desk: Desk::open(respondent, post.clone()),
-            views,
+            views: Some(views),
             site,
             lock: Some(lock),
             journal,
@@ -193,7 +197,7 @@ impl Session {
         if untouchable {
             return Ok(());
         }
-        if let Err(error) = self.views.write(&self.state) {
+        if let Some(Err(error)) = self.views.as_ref().map(|views| views.write(&self.state)) {
             self.watch.warn(&format!("the views could not be written: {error}"));
         }
         Ok(())
@@ -282,6 +286,7 @@ impl Session {
             (Action::Fold { changeset, .. }, _) => merging::fold(self, &changeset),
             (Action::Verify { changeset }, _) => merging::verify(self, &changeset),
             (Action::Land { changeset }, _) => merging::land(self, &changeset),
+            (Action::VerifyJoint { commit }, _) => merging::verify_joint(self, &commit),
             (Action::Publish { commit }, _) => merging::publish(self, &commit),
             (Action::Ask { gate }, _) => self.ask(&gate),
             (Action::Withdraw { .. }, _) => self.desk.withdraw(),
@@ -437,6 +442,16 @@ pub fn reopen(directory: &SessionDir) -> Result<(Writer, State, Option<u64>), Fa
     let opened = Writer::open(&path, |_| Ok(())).map_err(internal)?;
     let state = history::fold(&path, None, |_| {})?.state;
     Ok((opened.writer, state, opened.repair.map(|repair| repair.bytes)))
+}
+
+/// Records a fact about a session that nobody runs. The caller holds the
+/// repository's lock.
+pub fn note(directory: &SessionDir, event: &Event) -> Result<(), Failure> {
+    let (mut journal, mut state, _) = reopen(directory)?;
+    let at = Timestamp::now().max(state.last_at);
+    state.apply(at, event).map_err(internal)?;
+    journal.append(&[(at, event)]).map_err(internal)?;
+    Ok(())
 }
 
 /// The newest session, if it was left with work open.

@@ -1,14 +1,12 @@
 //! Removing workspaces when nobody needs them any more. What failed is kept, to
 //! be looked at.
 
-use std::collections::BTreeSet;
 use std::fs;
 use std::sync::Arc;
 
 use blueflame_core::event::Work;
 use blueflame_core::outcome::Outcome;
 use blueflame_core::state::State;
-use blueflame_core::state::task::Step;
 use tokio::task::spawn_blocking;
 
 use super::site::Site;
@@ -38,19 +36,8 @@ pub fn after_work(site: &Arc<Site>, work: &Work, outcome: &Outcome) {
 
 /// After the session: only the attempts at tasks that did not land stay.
 pub fn after_session(site: &Site, state: &State) {
-    let unfinished = state
-        .board
-        .tasks()
-        .iter()
-        .filter(|task| !matches!(task.step(), Step::Merged | Step::Replaced))
-        .map(|task| &task.spec.id)
-        .collect::<BTreeSet<_>>();
     for past in state.crew.past() {
-        let kept = match &past.work {
-            Work::Develop { task, .. } => unfinished.contains(task),
-            Work::Plan | Work::Validate { .. } | Work::Resolve { .. } => false,
-        };
-        if !kept {
+        if !state.may_hold_unlanded(Some(&past.work)) {
             let _ = site.workspaces.remove_named(&WorkspaceName::of(&past.work));
         }
     }

@@ -44,7 +44,7 @@ pub use error::{HarvestError, Unsupported, WorkspaceError};
 pub use fittings::{LeftOut, Reason};
 pub use harvest::Harvest;
 pub use name::{WorkspaceName, branch};
-pub use remove::Leftover;
+pub use remove::{Leftover, leftovers, remove_leftover, remove_tree};
 pub use starting_point::StartPoint;
 
 use crate::attempt::spec::Author;

@@ -28,28 +28,19 @@ impl Workspaces {
 
     /// The same, for whoever knows only the name. It is fine if there is none.
     pub fn remove_named(&self, name: &WorkspaceName) -> Result<(), WorkspaceError> {
-        self.remove_directory(&self.path_of(name))?;
+        remove_leftover(&self.root, &self.path_of(name))?;
         let references = [self.base_ref(name), self.restored_ref(name)];
         self.delete(references.iter().map(String::as_str))
     }
 
     /// What is there, of any session.
     pub fn list(&self) -> Result<Vec<Leftover>, WorkspaceError> {
-        let mut found = Vec::new();
-        for (session, directory) in directories(&self.root)? {
-            let Ok(session) = SessionId::new(session) else { continue };
-            for (name, path) in directories(&directory)? {
-                let name = WorkspaceName::new(&name).ok();
-                found.push(Leftover { session: session.clone(), name, path });
-            }
-        }
-        found.sort_by(|one, other| one.path.cmp(&other.path));
-        Ok(found)
+        leftovers(&self.root)
     }
 
     /// Removes a directory that [`list`](Self::list) found.
     pub fn remove_leftover(&self, leftover: &Leftover) -> Result<(), WorkspaceError> {
-        self.remove_directory(&leftover.path)
+        remove_leftover(&self.root, &leftover.path)
     }
 
     /// Removes all references of a session, harvested work among them.
@@ -67,28 +58,43 @@ impl Workspaces {
         }
         Ok(self.person().words(&["update-ref", "--stdin"]).input(commands).done()?)
     }
+}
 
-    fn remove_directory(&self, path: &Path) -> Result<(), WorkspaceError> {
-        // Only ever `<session>/<name>` in our own place.
-        let parts = path.strip_prefix(&self.root).map(|rest| {
-            rest.components().map(|part| matches!(part, Component::Normal(_))).collect::<Vec<_>>()
-        });
-        if parts.as_deref() != Ok(&[true, true]) {
-            let source = io::Error::other("it is no workspace");
-            return Err(failed("remove", path)(source));
+/// The workspaces in a place, of any session.
+pub fn leftovers(root: &Path) -> Result<Vec<Leftover>, WorkspaceError> {
+    let mut found = Vec::new();
+    for (session, directory) in directories(root)? {
+        let Ok(session) = SessionId::new(session) else { continue };
+        for (name, path) in directories(&directory)? {
+            let name = WorkspaceName::new(&name).ok();
+            found.push(Leftover { session: session.clone(), name, path });
         }
-        remove_tree(path).map_err(failed("remove", path))?;
-        // The last one takes the directory of its session along.
-        if let Some(parent) = path.parent() {
-            let _ = fs::remove_dir(parent);
-        }
-        Ok(())
     }
+    found.sort_by(|one, other| one.path.cmp(&other.path));
+    Ok(found)
+}
+
+/// Removes a workspace from a place of workspaces.
+pub fn remove_leftover(root: &Path, path: &Path) -> Result<(), WorkspaceError> {
+    // Only ever `<session>/<name>` in our own place.
+    let parts = path.strip_prefix(root).map(|rest| {
+        rest.components().map(|part| matches!(part, Component::Normal(_))).collect::<Vec<_>>()
+    });
+    if parts.as_deref() != Ok(&[true, true]) {
+        let source = io::Error::other("it is no workspace");
+        return Err(failed("remove", path)(source));
+    }
+    remove_tree(path).map_err(failed("remove", path))?;
+    // The last one takes the directory of its session along.
+    if let Some(parent) = path.parent() {
+        let _ = fs::remove_dir(parent);
+    }
+    Ok(())
 }
 
 /// Removes a directory with everything in it, also what its owner may not
 /// write. It follows no links, and it is fine if nothing is there.
-pub(super) fn remove_tree(path: &Path) -> io::Result<()> {
+pub fn remove_tree(path: &Path) -> io::Result<()> {
     match fs::symlink_metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         Err(error) => return Err(error),

@@ -2,13 +2,18 @@
 //! agent, and a scripted model at the other end. One story for each test.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
+mod cleaning;
 mod gates;
 mod money;
 mod outcomes;
 mod person;
+mod publishing;
+mod reverting;
 mod script;
 mod stage;
 mod stopping;
+#[path = "../it/terminal.rs"]
+mod terminal;
 mod thirty;
 mod validation;
 mod whole;

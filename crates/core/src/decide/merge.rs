@@ -64,7 +64,9 @@ pub(super) fn merge(state: &State) -> Draft {
         Publishing::Wanted { commit } => {
             return Draft::of(Action::Publish { commit: commit.clone() });
         }
-        Publishing::Running { .. } => return Draft::default(),
+        Publishing::Running { .. } | Publishing::Joined { .. } | Publishing::Checking { .. } => {
+            return Draft::default();
+        }
         Publishing::Nothing | Publishing::Waiting { .. } | Publishing::Published { .. } => {}
     }
     let Some(changeset) = state.merging.current() else { return cycle_over(state) };

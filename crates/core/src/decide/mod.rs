@@ -4,6 +4,7 @@
 //! then performs it. Asked again before anything new has happened, the answer
 //! is empty: everything that was asked for shows in the state as begun.
 
+mod errand;
 mod merge;
 mod proof;
 mod schedule;
@@ -65,6 +66,10 @@ pub enum Action {
     Land {
         changeset: ChangesetId,
     },
+    /// Check the base and the landed work together.
+    VerifyJoint {
+        commit: Oid,
+    },
     Publish {
         commit: Oid,
     },
@@ -110,6 +115,7 @@ impl Action {
             Action::Verify { changeset } => Event::VerifyStarted { changeset },
             Action::Defer { changeset, why } => Event::ChangesetDeferred { changeset, why },
             Action::Land { changeset } => Event::LandStarted { changeset },
+            Action::VerifyJoint { commit } => Event::JointVerifyStarted { commit },
             Action::Publish { commit } => Event::PublishStarted { commit },
             Action::Ask { gate } => Event::GateOpened { gate },
             Action::Withdraw { gate } => Event::GateWithdrawn { gate },
@@ -122,6 +128,9 @@ impl Action {
 }
 
 pub fn decide(state: &State) -> Vec<Action> {
+    if let Some(errand) = &state.errand {
+        return errand::steps(state, errand);
+    }
     if state.suspended || state.ended().is_some() {
         return Vec::new();
     }

@@ -203,6 +203,7 @@ impl State {
                 Publishing::Waiting { commit: commit.clone(), reason: reason.clone() }
             }
         };
+        self.errand = None;
         Ok(())
     }
 }

@@ -147,6 +147,14 @@ pub enum Publishing {
     Wanted {
         commit: Oid,
     },
+    /// Joined with a base that moved, for somebody who asked for it.
+    Joined {
+        commit: Oid,
+    },
+    /// That tree is being checked.
+    Checking {
+        commit: Oid,
+    },
     Running {
         commit: Oid,
     },

@@ -11,6 +11,7 @@ mod changesets;
 mod checks;
 pub mod crew;
 mod ends;
+pub mod errands;
 pub mod merging;
 mod people;
 mod session;
@@ -28,6 +29,7 @@ use crate::rules::Rules;
 
 use board::{Board, Place};
 use crew::Crew;
+use errands::{Errand, Revert};
 use merging::{Merging, Publishing};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -47,6 +49,11 @@ pub struct State {
     pub crew: Crew,
     pub merging: Merging,
     pub publishing: Publishing,
+    /// What the person asked for while nobody runs the session.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub errand: Option<Errand>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub reverts: Vec<Revert>,
     pub gate: Option<Gate>,
     pub paused_until: Option<Timestamp>,
     /// How many agents the memory holds, by the last sample.
@@ -138,6 +145,8 @@ impl State {
             crew: Crew::new(rules.session_budget),
             merging: Merging::default(),
             publishing: Publishing::Nothing,
+            errand: None,
+            reverts: Vec::new(),
             gate: None,
             paused_until: None,
             memory_holds: None,
@@ -172,11 +181,12 @@ impl State {
     }
 
     fn fold(&mut self, at: Timestamp, event: &Event) -> Result<(), Refusal> {
-        ensure!(!matches!(self.stage, Stage::Ended(_)), "the session has ended");
-        ensure!(
-            !self.suspended || matches!(event, Event::SessionResumed { .. }),
-            "the session is suspended"
-        );
+        if !self.is_errand(event) {
+            ensure!(!matches!(self.stage, Stage::Ended(_)), "the session has ended");
+            let resumed = matches!(event, Event::SessionResumed { .. });
+            ensure!(!self.suspended || resumed, "the session is suspended");
+            ensure!(self.errand.is_none() || resumed, "the person asked for something else");
+        }
         match event {
             Event::SessionStarted { .. } => Err("the session has started already".into()),
             Event::SessionResumed { .. } => {
@@ -232,15 +242,43 @@ impl State {
             Event::MergePlanned { changesets } => self.plan_merge(changesets),
             Event::FoldStarted { changeset, tasks } => self.start_fold(changeset, tasks),
             Event::FoldFinished { changeset, result } => self.finish_fold(changeset, result),
+            Event::VerifyStarted { changeset } if self.revert(changeset).is_some() => {
+                self.start_revert_verify(changeset)
+            }
             Event::VerifyStarted { changeset } => self.start_verify(changeset),
+            Event::VerifyFinished { changeset, result } if self.revert(changeset).is_some() => {
+                self.finish_revert_verify(changeset, result)
+            }
             Event::VerifyFinished { changeset, result } => {
                 self.finish_verify(at, changeset, result)
             }
             Event::ChangesetDeferred { changeset, why } => self.defer(changeset, why),
+            Event::LandStarted { changeset } if self.revert(changeset).is_some() => {
+                self.start_revert_land(changeset)
+            }
             Event::LandStarted { changeset } => self.start_land(changeset),
+            Event::LandFinished { changeset, result } if self.revert(changeset).is_some() => {
+                self.finish_revert_land(changeset, result)
+            }
             Event::LandFinished { changeset, result } => self.finish_land(at, changeset, result),
             Event::PublishStarted { commit } => self.start_publish(commit),
             Event::PublishFinished { commit, result } => self.finish_publish(commit, result),
+
+            Event::PublishRequested { commit, joins } => {
+                self.request_publish(commit, joins.as_ref());
+                Ok(())
+            }
+            Event::JointVerifyStarted { commit } => self.start_joint_verify(commit),
+            Event::JointVerifyFinished { commit, result } => {
+                self.finish_joint_verify(commit, result)
+            }
+            Event::RevertRequested { changeset, undoes, fold } => {
+                self.request_revert(changeset, undoes, fold)
+            }
+            Event::SessionCleaned { .. } => {
+                ensure!(matches!(self.stage, Stage::Ended(_)), "the session can still go on");
+                Ok(())
+            }
         }
     }
 

@@ -5,6 +5,7 @@ use jiff::{SignedDuration, Timestamp};
 use crate::event::{End, Wave};
 use crate::rules::WaveMode;
 
+use super::errands::{Revert, RevertPhase};
 use super::merging::{Changeset, ChangesetPhase, Publishing};
 use super::task::{Phase, Step};
 use super::{Refusal, Stage, State, ensure};
@@ -17,7 +18,9 @@ impl State {
     pub fn is_landing(&self) -> bool {
         let landing =
             |changeset: &Changeset| matches!(changeset.phase, ChangesetPhase::Landing { .. });
+        let reverting = |revert: &Revert| matches!(revert.phase, RevertPhase::Landing { .. });
         self.merging.changesets.iter().any(landing)
+            || self.reverts.iter().any(reverting)
             || matches!(self.publishing, Publishing::Running { .. })
     }
 
@@ -50,9 +53,16 @@ impl State {
                 other => other,
             };
         }
-        if let Publishing::Running { commit } = &self.publishing {
-            self.publishing = Publishing::Wanted { commit: commit.clone() };
-        }
+        self.errand = None;
+        self.publishing = match self.publishing.clone() {
+            Publishing::Running { commit } => Publishing::Wanted { commit },
+            // Only the person asks for this, and may do so again.
+            Publishing::Joined { commit } | Publishing::Checking { commit } => {
+                let reason = "it was cut short; `blueflame publish` tries again".to_owned();
+                Publishing::Waiting { commit, reason }
+            }
+            other => other,
+        };
     }
 
     pub(super) fn suspend(&mut self) -> Result<(), Refusal> {

@@ -5,6 +5,7 @@
 
 mod checks;
 mod dependencies;
+mod errands;
 mod failures;
 mod limits;
 mod memory_and_limits;

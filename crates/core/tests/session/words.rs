@@ -183,6 +183,7 @@ pub fn action(action: &Action, state: &State) -> String {
             format!("defer {changeset}: {why}")
         }
         Action::Land { changeset } => format!("land {changeset}"),
+        Action::VerifyJoint { .. } => "verify joint".into(),
         Action::Publish { .. } => "publish".into(),
         Action::Ask { gate } => format!("ask {}", question(gate)),
         Action::Withdraw { gate } => format!("withdraw {}", question(gate)),

@@ -266,6 +266,7 @@ impl Session {
             | Action::PlanMerge { .. }
             | Action::Defer { .. }
             | Action::Withdraw { .. }
+            | Action::VerifyJoint { .. }
             | Action::Suspend
             | Action::End { .. } => {}
         }
