@@ -14,6 +14,7 @@ use blueflame_core::gate::{
     Answer, BudgetAnswer, ChangesetAnswer, Gate, PlanAnswer, SessionAnswer, ValidationAnswer,
     ValidatorAnswer,
 };
+use blueflame_core::hook::{HookResult, Occasion};
 use blueflame_core::ids::{AgentId, ChangesetId, TaskId};
 use blueflame_core::money::{Budget, Spend};
 use blueflame_core::outcome::{Outcome, Product};
@@ -145,6 +146,26 @@ fn words(event: &Event) -> String {
                 format!("{} waits to be published: {reason}", short(commit.as_str()))
             }
         },
+        Event::HookStarted { occasion, .. } => {
+            format!("running the hook {}{}", occasion.hook().name(), about(occasion))
+        }
+        Event::HookFinished { number, result } => {
+            let number = number + 1;
+            match result {
+                HookResult::Passed => format!("hook {number} is done"),
+                HookResult::Failed { reason } => format!("hook {number} {reason}"),
+                HookResult::CutShort => format!("hook {number} was stopped with the session"),
+            }
+        }
+    }
+}
+
+/// What a hook is run for, to follow its name.
+fn about(occasion: &Occasion) -> String {
+    match occasion {
+        Occasion::PlanApproved { .. } | Occasion::ValidationDue { .. } => String::new(),
+        Occasion::Landed { changeset, .. } => format!(" for {changeset}"),
+        Occasion::TaskFailed { task, .. } => format!(" for {task}"),
     }
 }
 
@@ -183,6 +204,7 @@ pub fn task(event: &Event) -> Option<&TaskId> {
         | Event::InspectionFinished { task, .. }
         | Event::AcceptanceStarted { task }
         | Event::AcceptanceFinished { task, .. } => Some(task),
+        Event::HookStarted { occasion, .. } => occasion.task(),
         Event::GateOpened { gate }
         | Event::GateAnswered { gate, .. }
         | Event::GateWithdrawn { gate } => match gate {
@@ -207,6 +229,7 @@ pub fn changeset(event: &Event) -> Option<&ChangesetId> {
         | Event::GateOpened { gate: Gate::Changeset(changeset) }
         | Event::GateAnswered { gate: Gate::Changeset(changeset), .. }
         | Event::GateWithdrawn { gate: Gate::Changeset(changeset) } => Some(changeset),
+        Event::HookStarted { occasion, .. } => occasion.changeset(),
         _ => None,
     }
 }

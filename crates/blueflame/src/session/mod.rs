@@ -10,6 +10,7 @@ mod brief;
 mod checking;
 mod conclude;
 mod desk;
+pub mod hooks;
 mod merging;
 mod post;
 mod prepare;
@@ -17,6 +18,7 @@ mod resume;
 pub mod site;
 mod tidy;
 mod watch;
+mod weaker;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -252,6 +254,7 @@ impl Session {
             }
             Occurrence::Unanswered(why) => {
                 self.unanswered = Some(why);
+                let _ = self.stop.send(true);
                 self.record(&Event::StopRequested).map_err(internal)
             }
             Occurrence::Warning(text) => {
@@ -283,6 +286,7 @@ impl Session {
             (Action::Verify { changeset }, _) => merging::verify(self, &changeset),
             (Action::Land { changeset }, _) => merging::land(self, &changeset),
             (Action::Publish { commit }, _) => merging::publish(self, &commit),
+            (Action::RunHook { number, occasion }, _) => hooks::run(self, number, &occasion),
             (Action::Ask { gate }, _) => self.ask(&gate),
             (Action::Withdraw { .. }, _) => self.desk.withdraw(),
             _ => {}
@@ -454,5 +458,6 @@ pub fn first_event(site: &Site, goal: String, plan: Option<blueflame_core::plan:
         rules: Box::new(site.config.rules()),
         config: site.fingerprint.clone(),
         plan,
+        weaker: weaker::settings(&site.config),
     }
 }

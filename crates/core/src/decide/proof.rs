@@ -52,7 +52,8 @@ fn is_intent(event: &Event) -> bool {
         | Event::VerifyStarted { .. }
         | Event::ChangesetDeferred { .. }
         | Event::LandStarted { .. }
-        | Event::PublishStarted { .. } => true,
+        | Event::PublishStarted { .. }
+        | Event::HookStarted { .. } => true,
         Event::SessionStarted { .. }
         | Event::SessionResumed { .. }
         | Event::StopRequested
@@ -72,6 +73,7 @@ fn is_intent(event: &Event) -> bool {
         | Event::FoldFinished { .. }
         | Event::VerifyFinished { .. }
         | Event::LandFinished { .. }
-        | Event::PublishFinished { .. } => false,
+        | Event::PublishFinished { .. }
+        | Event::HookFinished { .. } => false,
     }
 }

@@ -11,6 +11,7 @@ mod changesets;
 mod checks;
 pub mod crew;
 mod ends;
+pub mod hooks;
 pub mod merging;
 mod people;
 mod session;
@@ -28,6 +29,7 @@ use crate::rules::Rules;
 
 use board::{Board, Place};
 use crew::Crew;
+use hooks::Hooks;
 use merging::{Merging, Publishing};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -35,6 +37,8 @@ pub struct State {
     pub session: SessionId,
     pub goal: String,
     pub rules: Rules,
+    /// What it does without that would make it safer.
+    pub weaker: Vec<String>,
     /// Fingerprint of the configuration the session runs by.
     pub config: String,
     /// The configuration file has changed since.
@@ -47,6 +51,7 @@ pub struct State {
     pub crew: Crew,
     pub merging: Merging,
     pub publishing: Publishing,
+    pub hooks: Hooks,
     pub gate: Option<Gate>,
     pub paused_until: Option<Timestamp>,
     /// How many agents the memory holds, by the last sample.
@@ -118,7 +123,7 @@ use ensure;
 impl State {
     /// The state after the first event, which starts a session.
     pub fn begin(at: Timestamp, event: &Event) -> Result<State, Illegal> {
-        let Event::SessionStarted { session, goal, rules, config, plan } = event else {
+        let Event::SessionStarted { session, goal, rules, config, plan, weaker } = event else {
             return Err(illegal(event, "a session begins with session.started"));
         };
         let board = Board::new(rules.waves);
@@ -129,6 +134,7 @@ impl State {
             session: session.clone(),
             goal: goal.clone(),
             rules: (**rules).clone(),
+            weaker: weaker.clone(),
             config: config.clone(),
             config_drifted: false,
             stage: Stage::Planning,
@@ -138,6 +144,7 @@ impl State {
             crew: Crew::new(rules.session_budget),
             merging: Merging::default(),
             publishing: Publishing::Nothing,
+            hooks: Hooks::default(),
             gate: None,
             paused_until: None,
             memory_holds: None,
@@ -241,6 +248,9 @@ impl State {
             Event::LandFinished { changeset, result } => self.finish_land(at, changeset, result),
             Event::PublishStarted { commit } => self.start_publish(commit),
             Event::PublishFinished { commit, result } => self.finish_publish(commit, result),
+
+            Event::HookStarted { number, occasion } => self.start_hook(*number, occasion),
+            Event::HookFinished { number, result } => self.finish_hook(*number, result),
         }
     }
 

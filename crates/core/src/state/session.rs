@@ -50,6 +50,7 @@ impl State {
                 other => other,
             };
         }
+        self.give_up_running_hooks();
         if let Publishing::Running { commit } = &self.publishing {
             self.publishing = Publishing::Wanted { commit: commit.clone() };
         }
@@ -59,6 +60,7 @@ impl State {
         ensure!(self.stopping, "nobody asked to stop");
         ensure!(!self.is_landing(), "a changeset is landing");
         ensure!(self.crew.live().is_empty(), "agents are still at work");
+        ensure!(!self.hooks.is_any_running(), "a hook is still running");
         self.suspended = true;
         Ok(())
     }
@@ -66,6 +68,7 @@ impl State {
     pub(super) fn end(&mut self, end: End) -> Result<(), Refusal> {
         ensure!(self.crew.live().is_empty(), "agents are still at work");
         ensure!(self.gate.is_none(), "a question is still open");
+        ensure!(self.hooks.is_idle(), "a hook is due or still running");
         let open = self.board.tasks().iter().find(|task| {
             end == End::Complete && !matches!(task.step(), Step::Merged | Step::Replaced)
         });

@@ -6,6 +6,8 @@
 mod checks;
 mod dependencies;
 mod failures;
+mod forecast;
+mod hooks;
 mod limits;
 mod memory_and_limits;
 mod merging;
