@@ -12,13 +12,14 @@ mod conclude;
 mod desk;
 pub mod hooks;
 mod merging;
+pub mod offer;
 mod post;
 mod prepare;
 mod resume;
 pub mod site;
 mod tidy;
 mod watch;
-mod weaker;
+pub mod weaker;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
