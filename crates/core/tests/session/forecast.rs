@@ -137,47 +137,49 @@ fn plans(share: bool) -> impl Strategy<Value = Plan> {
     })
 }
 
-proptest! {
-    /// The bounds hold, and without shared files the schedule is no worse than
-    /// any that never leaves a worker idle.
-    #[test]
-    fn development_keeps_within_its_bounds(plan in plans(false)) {
-        let forecast = Forecast::of(&workers_only(), &plan).unwrap();
-        let (work, chain) = (forecast.work_seconds, forecast.critical_seconds);
-        for line in &forecast.by_workers {
-            let workers = u64::from(line.workers);
-            prop_assert!(line.development_seconds >= line.bound_seconds);
-            prop_assert!(line.development_seconds * workers <= work + (workers - 1) * chain);
-            prop_assert_eq!(line.seconds, line.development_seconds);
-        }
-        prop_assert_eq!(forecast.by_workers[0].development_seconds, work);
-        prop_assert_eq!(Forecast::of(&workers_only(), &plan).unwrap(), forecast);
+/// The bounds hold, and without shared files the schedule is no worse than
+/// any that never leaves a worker idle.
+#[test]
+fn development_keeps_within_its_bounds() {
+    proptest!(|(plan in plans(false))| {
+    let forecast = Forecast::of(&workers_only(), &plan).unwrap();
+    let (work, chain) = (forecast.work_seconds, forecast.critical_seconds);
+    for line in &forecast.by_workers {
+        let workers = u64::from(line.workers);
+        prop_assert!(line.development_seconds >= line.bound_seconds);
+        prop_assert!(line.development_seconds * workers <= work + (workers - 1) * chain);
+        prop_assert_eq!(line.seconds, line.development_seconds);
     }
+    prop_assert_eq!(forecast.by_workers[0].development_seconds, work);
+    prop_assert_eq!(Forecast::of(&workers_only(), &plan).unwrap(), forecast);
+    });
+}
 
-    /// Whatever the plan, every task is worked on once, never two at a time on
-    /// the same files, never before what it needs.
-    #[test]
-    fn what_is_shown_could_be_done(plan in plans(true), waits in any::<bool>()) {
-        let rules = if waits { rules() } else { pipelined() };
-        let forecast = Forecast::of(&rules, &plan).unwrap();
-        let span = |id: &blueflame_core::ids::TaskId| {
-            let mut found = forecast.schedule.spans.iter().filter(|span| {
-                matches!(&span.what, Doing::Agent(Work::Develop { task, .. }) if task == id)
-            });
-            let span = found.next().expect("it is worked on").clone();
-            assert!(found.next().is_none(), "twice");
-            span
-        };
-        for one in &plan.tasks {
-            let mine = span(&one.id);
-            for need in &one.dependencies {
-                prop_assert!(span(need).end <= mine.start);
-            }
-            for other in plan.tasks.iter().filter(|other| other.id != one.id) {
-                let theirs = span(&other.id);
-                let apart = theirs.end <= mine.start || mine.end <= theirs.start;
-                prop_assert!(apart || one.file_locks != other.file_locks);
-            }
+/// Whatever the plan, every task is worked on once, never two at a time on
+/// the same files, never before what it needs.
+#[test]
+fn what_is_shown_could_be_done() {
+    proptest!(|(plan in plans(true), waits in any::<bool>())| {
+    let rules = if waits { rules() } else { pipelined() };
+    let forecast = Forecast::of(&rules, &plan).unwrap();
+    let span = |id: &blueflame_core::ids::TaskId| {
+        let mut found = forecast.schedule.spans.iter().filter(|span| {
+            matches!(&span.what, Doing::Agent(Work::Develop { task, .. }) if task == id)
+        });
+        let span = found.next().expect("it is worked on").clone();
+        assert!(found.next().is_none(), "twice");
+        span
+    };
+    for one in &plan.tasks {
+        let mine = span(&one.id);
+        for need in &one.dependencies {
+            prop_assert!(span(need).end <= mine.start);
+        }
+        for other in plan.tasks.iter().filter(|other| other.id != one.id) {
+            let theirs = span(&other.id);
+            let apart = theirs.end <= mine.start || mine.end <= theirs.start;
+            prop_assert!(apart || one.file_locks != other.file_locks);
         }
     }
+    });
 }

@@ -5,8 +5,10 @@
 mod agents;
 mod page;
 
+use std::collections::BTreeMap;
 use std::process::ExitCode;
 
+use blueflame_core::config::file;
 use blueflame_core::forecast::{Estimates, Forecast, Parallel};
 use blueflame_core::hook::Hook;
 use blueflame_core::money::Budget;
@@ -42,6 +44,8 @@ struct Paper<'a> {
     agents: Vec<AgentLine>,
     commands: Commands<'a>,
     estimates: &'a Estimates,
+    /// Where each key of `forecast` has its value from.
+    estimate_sources: BTreeMap<&'static str, Source>,
     /// `null` without a plan.
     forecast: Option<Forecast>,
     parallel: Option<Parallel>,
@@ -63,6 +67,14 @@ struct Place {
     task: String,
     directory: String,
     branch: String,
+}
+
+/// Who says so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Source {
+    Set,
+    Default,
 }
 
 /// Command lines of the person's, none of which is run now.
@@ -129,6 +141,7 @@ fn paper<'a>(loaded: &'a Loaded, goal: &'a str, plan: Option<&'a Plan>) -> Paper
             scratch: paths(&config.worktree.scratch),
         },
         estimates: &config.estimates,
+        estimate_sources: sources(&loaded.file.forecast),
         parallel: forecast.as_ref().map(Forecast::parallel),
         forecast,
         session_budget: config.limits.session_budget,
@@ -136,6 +149,19 @@ fn paper<'a>(loaded: &'a Loaded, goal: &'a str, plan: Option<&'a Plan>) -> Paper
         weaker_settings: weaker::settings(config),
         would_refuse: run::missing(loaded).err().map(refusal),
     }
+}
+
+fn sources(forecast: &file::Forecast) -> BTreeMap<&'static str, Source> {
+    let source = |written: bool| if written { Source::Set } else { Source::Default };
+    BTreeMap::from([
+        ("planner_time", source(forecast.planner_time.span.is_some())),
+        ("planner_usd", source(forecast.planner_usd.span.is_some())),
+        ("worker_time", source(forecast.worker_time.span.is_some())),
+        ("worker_usd", source(forecast.worker_usd.span.is_some())),
+        ("validator_time", source(forecast.validator_time.span.is_some())),
+        ("validator_usd", source(forecast.validator_usd.span.is_some())),
+        ("check_time", source(forecast.check_time.span.is_some())),
+    ])
 }
 
 fn base_commit(loaded: &Loaded) -> Option<String> {

@@ -2,12 +2,12 @@
 
 use blueflame_core::event::Work;
 use blueflame_core::forecast::simulation::Doing;
-use blueflame_core::forecast::{Forecast, Parallel};
+use blueflame_core::forecast::{Forecast, Parallel, Span};
 use blueflame_core::money::Budget;
 use blueflame_core::plan::Plan;
 use blueflame_core::rules::WaveMode;
 
-use super::Paper;
+use super::{Paper, Source};
 use crate::amounts;
 use crate::columns::{self, Side, Table};
 use crate::narrate::{plain, short};
@@ -87,7 +87,11 @@ impl Paper<'_> {
             ("title", Side::Left),
         ]);
         let mut spans: Vec<_> = forecast.schedule.spans.iter().collect();
-        spans.sort_by_key(|span| span.start);
+        let place = |span: &Span| match &span.what {
+            Doing::Agent(work) => plan.tasks.iter().position(|it| Some(&it.id) == work.task()),
+            Doing::Acceptance(_) | Doing::Verification(_) => None,
+        };
+        spans.sort_by_key(|span| (span.start, place(span)));
         for span in spans {
             let Doing::Agent(Work::Develop { task, .. }) = &span.what else { continue };
             let Some(spec) = plan.tasks.iter().find(|spec| spec.id == *task) else { continue };
@@ -131,7 +135,7 @@ impl Paper<'_> {
         let mut say = |sheet: &mut Sheet, when: &str, list: &[String]| {
             for command in list {
                 any = true;
-                sheet.behind(&format!("  {when:<22}"), command);
+                sheet.behind(&format!("  {when:<24}"), command);
             }
         };
         say(sheet, "in each new workspace", commands.prepare);
@@ -152,7 +156,7 @@ impl Paper<'_> {
             ("scratch", &commands.scratch),
         ] {
             if !list.is_empty() {
-                sheet.behind(&format!("  {what:<22}"), &list.join(" "));
+                sheet.behind(&format!("  {what:<24}"), &list.join(" "));
             }
         }
     }
@@ -164,13 +168,13 @@ impl Paper<'_> {
                 "{} with {}, {} each at most; {}",
                 agent.executor, agent.model, agent.budget, agent.starts
             );
-            sheet.behind(&format!("  {:<10}", agent.role.name()), &text);
+            sheet.behind(&format!("  {:<11}", agent.role.name()), &text);
             match &agent.command {
                 Some(words) => {
                     let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
-                    sheet.behind("            $ ", &words.join(" "));
+                    sheet.behind("             $ ", &words.join(" "));
                 }
-                None => sheet.behind("            ", "its program is not installed here"),
+                None => sheet.behind("             ", "its program is not installed here"),
             }
         }
     }
@@ -250,22 +254,29 @@ impl Paper<'_> {
         }
         if self.plan.is_none() || !usual.is_empty() {
             let text = format!(
-                "a worker: {}, {} (forecast.worker_time, forecast.worker_usd)",
+                "a worker: {} {}, {} {}",
                 time(estimates.worker.seconds),
-                estimates.worker.cost
+                self.source("worker_time"),
+                estimates.worker.cost,
+                self.source("worker_usd")
             );
             sheet.behind("  - ", &text);
         }
         let text = format!(
-            "a validator: {}, {} (forecast.validator_time, forecast.validator_usd)",
+            "a validator: {} {}, {} {}",
             time(estimates.validator.seconds),
-            estimates.validator.cost
+            self.source("validator_time"),
+            estimates.validator.cost,
+            self.source("validator_usd")
         );
         sheet.behind("  - ", &text);
         let checks = time(estimates.check_seconds);
         sheet.behind(
             "  - ",
-            &format!("the commands on one task or one merged tree: {checks} (forecast.check_time)"),
+            &format!(
+                "the commands on one task or one merged tree: {checks} {}",
+                self.source("check_time")
+            ),
         );
         sheet.behind(
             "  - ",
@@ -276,6 +287,16 @@ impl Paper<'_> {
             2,
             "`blueflame cost` tells what agents really took; set `forecast` by that.",
         );
+    }
+}
+
+impl Paper<'_> {
+    /// Where a number comes from, to follow it.
+    fn source(&self, key: &str) -> String {
+        match self.estimate_sources.get(key) {
+            Some(Source::Set) => format!("(forecast.{key} in your configuration)"),
+            Some(Source::Default) | None => format!("(the default of forecast.{key})"),
+        }
     }
 }
 
