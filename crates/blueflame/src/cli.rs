@@ -192,6 +192,9 @@ pub struct Status {
     /// the other, and with --json one document a line.
     #[arg(long, short)]
     pub watch: bool,
+    /// Show what it came to so far, as at the end of `run`
+    #[arg(long, conflicts_with_all = ["json", "watch"])]
+    pub summary: bool,
 }
 
 /// Which session, and how to show it.
@@ -233,10 +236,13 @@ pub struct Run {
     /// Answers to all questions, for running unattended
     #[arg(long, value_name = "FILE")]
     pub decisions_file: Option<PathBuf>,
-    /// Show what would be done, and do nothing
-    #[arg(long, requires = "plan")]
+    /// Show the whole plan on paper, with a forecast, and do nothing
+    ///
+    /// Order, workspaces, commands, cost and time for each number of workers.
+    /// Nothing is started and nothing is written. Best with --plan.
+    #[arg(long)]
     pub dry_run: bool,
-    /// Print every event as JSON, one a line
+    /// Print every event as JSON, one a line; with --dry-run, one document
     #[arg(long)]
     pub json: bool,
     /// Run all agents with this executor

@@ -67,6 +67,10 @@ impl Failure {
         self.kind
     }
 
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
     /// Tells the person and gives the exit code. A failure whose details were
     /// shown already has an empty message.
     pub fn report(&self) -> ExitCode {

@@ -14,6 +14,7 @@ use blueflame_core::gate::{
     Answer, BudgetAnswer, ChangesetAnswer, Gate, PlanAnswer, SessionAnswer, ValidationAnswer,
     ValidatorAnswer,
 };
+use blueflame_core::hook::{HookResult, Occasion};
 use blueflame_core::ids::{AgentId, ChangesetId, TaskId};
 use blueflame_core::money::{Budget, Spend};
 use blueflame_core::outcome::{Outcome, Product};
@@ -168,6 +169,17 @@ fn words(event: &Event) -> String {
         Event::SessionCleaned { removed, bytes } => {
             format!("cleaned up, {}: {}", amounts::size(*bytes), removed.join(", "))
         }
+        Event::HookStarted { occasion, .. } => {
+            format!("running the hook {}{}", occasion.hook().name(), about(occasion))
+        }
+        Event::HookFinished { number, result } => {
+            let number = number + 1;
+            match result {
+                HookResult::Passed => format!("hook {number} is done"),
+                HookResult::Failed { reason } => format!("hook {number} {reason}"),
+                HookResult::CutShort => format!("hook {number} was stopped with the session"),
+            }
+        }
     }
 }
 
@@ -177,6 +189,15 @@ fn joint(result: &VerifyResult) -> String {
         VerifyResult::PassedOnRerun => "the joint tree passed when checked again".into(),
         VerifyResult::NotConfigured => "no check is configured".into(),
         VerifyResult::Failed { evidence, .. } => format!("the joint tree failed: {evidence}"),
+    }
+}
+
+/// What a hook is run for, to follow its name.
+fn about(occasion: &Occasion) -> String {
+    match occasion {
+        Occasion::PlanApproved { .. } | Occasion::ValidationDue { .. } => String::new(),
+        Occasion::Landed { changeset, .. } => format!(" for {changeset}"),
+        Occasion::TaskFailed { task, .. } => format!(" for {task}"),
     }
 }
 
@@ -215,6 +236,7 @@ pub fn task(event: &Event) -> Option<&TaskId> {
         | Event::InspectionFinished { task, .. }
         | Event::AcceptanceStarted { task }
         | Event::AcceptanceFinished { task, .. } => Some(task),
+        Event::HookStarted { occasion, .. } => occasion.task(),
         Event::GateOpened { gate }
         | Event::GateAnswered { gate, .. }
         | Event::GateWithdrawn { gate } => match gate {
@@ -240,6 +262,7 @@ pub fn changeset(event: &Event) -> Option<&ChangesetId> {
         | Event::GateOpened { gate: Gate::Changeset(changeset) }
         | Event::GateAnswered { gate: Gate::Changeset(changeset), .. }
         | Event::GateWithdrawn { gate: Gate::Changeset(changeset) } => Some(changeset),
+        Event::HookStarted { occasion, .. } => occasion.changeset(),
         _ => None,
     }
 }

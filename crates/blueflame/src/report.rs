@@ -5,6 +5,7 @@
 
 mod document;
 mod rows;
+pub mod summary;
 
 use std::fmt::Write as _;
 

@@ -7,6 +7,7 @@ use std::hint::black_box;
 
 use blueflame_core::decide::{Action, decide};
 use blueflame_core::event::{Event, Work};
+use blueflame_core::forecast::Estimates;
 use blueflame_core::gate::{Answer, Gate, PlanAnswer};
 use blueflame_core::ids::{AgentId, ExecutorName, GroupName, Oid, SessionId, TaskId};
 use blueflame_core::lock_path::LockPath;
@@ -46,6 +47,8 @@ fn rules() -> Rules {
             merger: claude(),
         },
         publish: true,
+        hooks: Vec::new(),
+        estimates: Estimates::default(),
     }
 }
 
@@ -79,6 +82,7 @@ fn plan(size: usize) -> Plan {
             file_locks: vec![LockPath::new(&file).expect("a plain path")],
             acceptance: Vec::new(),
             risk: None,
+            estimate_minutes: None,
             model: None,
             executor: None,
         }
@@ -113,6 +117,7 @@ impl Session {
             rules: Box::new(rules()),
             config: "original".into(),
             plan: Some(plan),
+            weaker: Vec::new(),
         };
         let state = State::begin(at(0), &first).expect("a plan without contradictions");
         let mut session = Session { state, journal: vec![(at(0), first)], agents: 0 };

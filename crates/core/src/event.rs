@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::gate::{Answer, Gate};
+use crate::hook::{HookResult, Occasion};
 use crate::ids::{AgentId, ChangesetId, ExecutorName, GroupName, Oid, Role, SessionId, TaskId};
 use crate::money::{Budget, Spend};
 use crate::outcome::{Fold, Outcome};
@@ -29,6 +30,9 @@ pub enum Event {
         /// A plan that the person brought along, in place of a planner's.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         plan: Option<Plan>,
+        /// What this session does without that would make it safer, in words.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        weaker: Vec<String>,
     },
     /// Another orchestrator process took the session over.
     #[serde(rename = "session.resumed")]
@@ -163,6 +167,12 @@ pub enum Event {
     /// Something that the session had left behind was removed.
     #[serde(rename = "session.cleaned")]
     SessionCleaned { removed: Vec<String>, bytes: u64 },
+    // Commands of the person's own.
+    /// Recorded before it is run, and never again for the same occasion.
+    #[serde(rename = "hook.started")]
+    HookStarted { number: u32, occasion: Occasion },
+    #[serde(rename = "hook.finished")]
+    HookFinished { number: u32, result: HookResult },
 }
 
 /// What an agent was started for.

@@ -44,6 +44,8 @@ pub struct TaskView<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub risk: Option<Risk>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    pub estimate_minutes: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub executor: Option<&'a ExecutorName>,
@@ -97,6 +99,7 @@ fn spec_view(spec: &TaskSpec) -> TaskView<'_> {
         file_locks: &spec.file_locks,
         acceptance: &spec.acceptance,
         risk: spec.risk,
+        estimate_minutes: spec.estimate_minutes,
         model: spec.model.as_deref(),
         executor: spec.executor.as_ref(),
         branch: None,

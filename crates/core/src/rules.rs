@@ -6,6 +6,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::forecast::Estimates;
+use crate::hook::Hook;
 use crate::ids::{ExecutorName, Role};
 use crate::money::Budget;
 
@@ -27,6 +29,12 @@ pub struct Rules {
     pub executors: PerRole<Vec<ExecutorName>>,
     /// Whether landed work goes on to the base branch, or stays on its own.
     pub publish: bool,
+    /// The hooks that there are commands for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hooks: Vec<Hook>,
+    /// What a forecast is made from. Nothing is decided by it.
+    #[serde(default)]
+    pub estimates: Estimates,
 }
 
 /// One value for each role.

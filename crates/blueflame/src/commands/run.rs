@@ -26,6 +26,7 @@ use crate::file_system::Remote;
 use crate::journal::{Header, Writer};
 use crate::people::{Decisions, Respondent, Terminal};
 use crate::repo_lock::{Holder, RepoLock};
+use crate::report::summary;
 use crate::session::site::{Manner, Site};
 use crate::session::{self, Entry, Left, Session, Watch};
 use crate::store::{SessionDir, Store, WritableStore};
@@ -38,7 +39,7 @@ pub fn run(arguments: &Run, common: &Common) -> Result<ExitCode, Failure> {
     let goal = goal(arguments)?;
     let plan = arguments.plan.as_deref().map(|path| read_plan(path, &loaded.config)).transpose()?;
     if arguments.dry_run {
-        return super::dry_run::show(&loaded, plan.as_ref());
+        return super::dry_run::show(&loaded, &goal, plan.as_ref(), arguments.json);
     }
     let store = Store::find(&loaded.repository)?.for_writing(Remote::Refuse)?;
     mention_unfinished(&store)?;
@@ -73,10 +74,11 @@ pub fn start(
     let watch = Watch::new(json);
     watch.data(Entry { seq: written.start, at: now, epoch: journal.epoch() }, &first);
     let id = site.session.id().clone();
+    let journal_file = site.session.journal();
     eprintln!("session {id} begins; `blueflame status` shows it from another terminal");
     let respondent = asking.respondent()?;
     let session = Session::new(site, lock, journal, state, respondent, watch);
-    finish(&id, runtime()?.block_on(session.run()))
+    finish(&id, &journal_file, runtime()?.block_on(session.run()))
 }
 
 /// Goes on with a session that was left.
@@ -90,6 +92,7 @@ pub fn go_on(
     check_prerequisites(&loaded)?;
     let now = Timestamp::now();
     let id = directory.id().clone();
+    let journal_file = directory.journal();
     let lock = RepoLock::take(store, &Holder::this_process(id.clone(), now))?;
     let (journal, state, repaired) = session::reopen(&directory)?;
     let site = Arc::new(Site::new(loaded, directory, state.started_at, asking.manner())?);
@@ -105,7 +108,7 @@ pub fn go_on(
         session.take_over(repaired).await?;
         session.run().await
     });
-    finish(&id, left)
+    finish(&id, &journal_file, left)
 }
 
 pub(super) fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
@@ -115,11 +118,20 @@ pub(super) fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
         .map_err(|error| Failure::new(Kind::Internal, error))
 }
 
-/// The exit code for how a session was left.
-fn finish(id: &SessionId, left: Result<Left, Failure>) -> Result<ExitCode, Failure> {
+/// The summary, and the exit code for how a session was left.
+fn finish(
+    id: &SessionId,
+    journal: &Path,
+    left: Result<Left, Failure>,
+) -> Result<ExitCode, Failure> {
+    let left = left?;
+    match summary::page(journal) {
+        Ok(page) => eprintln!("{page}"),
+        Err(error) => eprintln!("warning: there is no summary: {error}"),
+    }
     let on = format!("`blueflame resume {id}` goes on");
     let quiet = |kind| Err(Failure::new(kind, ""));
-    match left? {
+    match left {
         Left::Ended(End::Complete | End::NothingToDo) => Ok(ExitCode::SUCCESS),
         Left::Ended(End::Incomplete | End::CycleLimit | End::PlanningFailed) => {
             quiet(Kind::Incomplete)
@@ -234,10 +246,9 @@ pub fn use_executor(config: &mut Config, name: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What has to be there before anything starts.
-fn check_prerequisites(loaded: &Loaded) -> Result<(), Failure> {
-    let config = &loaded.config;
-    let chains = &config.executors.chains;
+/// Refuses if something is not there that a session needs. Says nothing else.
+pub fn missing(loaded: &Loaded) -> Result<(), Failure> {
+    let chains = &loaded.config.executors.chains;
     for chain in [&chains.planner, &chains.worker, &chains.validator, &chains.merger] {
         let mut reasons = Vec::new();
         let usable = chain.iter().any(|name| match executor::named(name.as_str()) {
@@ -259,6 +270,13 @@ fn check_prerequisites(loaded: &Loaded) -> Result<(), Failure> {
             ));
         }
     }
+    check_upstream(loaded)
+}
+
+/// What has to be there before anything starts.
+fn check_prerequisites(loaded: &Loaded) -> Result<(), Failure> {
+    missing(loaded)?;
+    let chains = &loaded.config.executors.chains;
     for name in executor::ALL {
         let used = [&chains.planner, &chains.worker, &chains.validator, &chains.merger];
         if used.iter().any(|chain| chain.iter().any(|it| it.as_str() == name.name()))
@@ -268,7 +286,6 @@ fn check_prerequisites(loaded: &Loaded) -> Result<(), Failure> {
             eprintln!("warning: {warning}");
         }
     }
-    check_upstream(loaded)?;
     eprintln!(
         "warning: this version has no sandbox yet: tool calls are judged, and nothing else \
          keeps an agent from what you can do yourself"

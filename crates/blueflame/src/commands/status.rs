@@ -29,6 +29,9 @@ pub fn run(arguments: &Status, common: &Common) -> Result<(), Failure> {
     let place = place(named_config(common)?.as_ref())?;
     let store = Store::find(&place)?;
     let directory = store.resolve(arguments.session.as_deref())?;
+    if arguments.summary {
+        return stdout::write(&report::summary::page(&directory.journal())?);
+    }
     if arguments.watch {
         return watch(&store, &directory.journal(), arguments);
     }

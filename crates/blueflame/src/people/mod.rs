@@ -17,7 +17,7 @@ mod plan_review;
 mod programs;
 mod questions;
 mod session_end;
-mod sheet;
+pub mod sheet;
 mod talk;
 mod task_edit;
 mod task_trouble;

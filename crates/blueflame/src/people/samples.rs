@@ -275,6 +275,7 @@ fn begin_with(config: &Config) -> State {
         rules: Box::new(config.rules()),
         config: "c".to_owned(),
         plan: Some(plan()),
+        weaker: Vec::new(),
     };
     State::begin(Timestamp::UNIX_EPOCH, &started).unwrap()
 }

@@ -27,7 +27,7 @@ const WIDEST: usize = 100;
 const LABEL: usize = 10;
 
 #[derive(Debug)]
-pub(super) struct Sheet {
+pub struct Sheet {
     text: String,
     width: usize,
 }
@@ -174,7 +174,7 @@ pub(super) enum Keep {
 }
 
 /// A number with its word: `1 task`, `3 tasks`.
-pub(super) fn count(number: usize, one: &str) -> String {
+pub fn count(number: usize, one: &str) -> String {
     if number == 1 { format!("1 {one}") } else { format!("{number} {one}s") }
 }
 

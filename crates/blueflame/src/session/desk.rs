@@ -6,15 +6,16 @@ use std::sync::mpsc::{self, Sender};
 use std::thread::{self, JoinHandle};
 
 use blueflame_core::event::Event;
+use blueflame_core::forecast::Forecast;
 use blueflame_core::gate::Gate;
-use blueflame_core::state::State;
+use blueflame_core::state::{PlanStep, State};
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::post::{Occurrence, Post};
 use super::site::Site;
 use crate::attempt::messages::Command;
 use crate::executor::Question;
-use crate::people::{Cancel, ChangesetPage, Lent, Occasion, Respondent, Unanswered};
+use crate::people::{self, Cancel, ChangesetPage, Lent, Occasion, Respondent, Unanswered};
 
 /// What is put to the person.
 enum Request {
@@ -114,6 +115,7 @@ fn serve(respondent: &mut Respondent, request: Request, cancel: &Cancel, post: &
             let tasks_file = site.repository.join(site.config.project.tasks_file.as_str());
             let occasion = Occasion {
                 changeset: page.as_deref(),
+                forecast: forecast(&gate, &state),
                 ..Occasion::new(&gate, &state, &site.config, &site.repository, &tasks_file)
             };
             match respondent.answer(&occasion, cancel) {
@@ -138,4 +140,11 @@ fn unanswered(why: Unanswered, post: &Post) {
         Unanswered::Withdrawn | Unanswered::Interrupted => {}
         why => post.send(Occurrence::Unanswered(why)),
     }
+}
+
+/// What a plan will probably cost, while there is a question about it.
+fn forecast(gate: &Gate, state: &State) -> Option<people::Forecast> {
+    let (Gate::Plan, PlanStep::Proposed(plan)) = (gate, &state.planning.step) else { return None };
+    let cost = Forecast::of(&state.rules, plan)?.cost;
+    Some(people::Forecast { least: cost.once, most: cost.with_retries })
 }

@@ -11,7 +11,9 @@ mod checking;
 mod conclude;
 mod desk;
 mod errand;
+pub mod hooks;
 mod merging;
+pub mod offer;
 mod post;
 mod prepare;
 mod resume;
@@ -19,6 +21,7 @@ pub mod reverting;
 pub mod site;
 mod tidy;
 mod watch;
+pub mod weaker;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -256,6 +259,7 @@ impl Session {
             }
             Occurrence::Unanswered(why) => {
                 self.unanswered = Some(why);
+                let _ = self.stop.send(true);
                 self.record(&Event::StopRequested).map_err(internal)
             }
             Occurrence::Warning(text) => {
@@ -288,6 +292,7 @@ impl Session {
             (Action::Land { changeset }, _) => merging::land(self, &changeset),
             (Action::VerifyJoint { commit }, _) => merging::verify_joint(self, &commit),
             (Action::Publish { commit }, _) => merging::publish(self, &commit),
+            (Action::RunHook { number, occasion }, _) => hooks::run(self, number, &occasion),
             (Action::Ask { gate }, _) => self.ask(&gate),
             (Action::Withdraw { .. }, _) => self.desk.withdraw(),
             _ => {}
@@ -469,5 +474,6 @@ pub fn first_event(site: &Site, goal: String, plan: Option<blueflame_core::plan:
         rules: Box::new(site.config.rules()),
         config: site.fingerprint.clone(),
         plan,
+        weaker: weaker::settings(&site.config),
     }
 }

@@ -4,12 +4,10 @@ use std::fs;
 use std::sync::Arc;
 use std::time::Duration;
 
-use blueflame_core::answer;
 use blueflame_core::event::Work;
 use blueflame_core::ids::{AgentId, ExecutorName, Oid, Role};
 use blueflame_core::lock_path::LockPath;
 use blueflame_core::money::Budget;
-use blueflame_core::plan;
 use blueflame_core::policy::PolicyRules;
 use blueflame_core::state::merging::ChangesetPhase;
 use blueflame_core::state::task::Task;
@@ -17,6 +15,7 @@ use blueflame_core::state::task::Task;
 use super::brief::Brief;
 use super::checking;
 use super::merging;
+use super::offer;
 use super::site::Site;
 use crate::attempt::spec::{FORMAT, Limits, Model, Snapshots, Spec};
 use crate::checks::command::CommandResult;
@@ -111,8 +110,8 @@ pub fn prepare(site: &Arc<Site>, job: &Job) -> Result<Ready, String> {
             model: model(site, job),
             system: prompt.system,
             prompt: prompt.user,
-            tools: tools(site, role),
-            output_schema: schema(role),
+            tools: offer::tools(&site.config, role),
+            output_schema: offer::schema(role),
             max_turns: Some(MOST_TURNS),
             budget: job.cap,
             may_ask,
@@ -325,28 +324,4 @@ fn model(site: &Site, job: &Job) -> String {
         Brief::Plan { .. } | Brief::Validate { .. } | Brief::Resolve { .. } => None,
     };
     named.unwrap_or_else(|| site.config.models.of(job.work.role()).clone())
-}
-
-/// The tools that are offered: what is allowed and of use to the role.
-fn tools(site: &Site, role: Role) -> Vec<String> {
-    let useful: &[&str] = match role {
-        Role::Worker | Role::Merger => &["Read", "Write", "Edit", "Glob", "Grep", "Bash"],
-        Role::Planner => &["Read", "Glob", "Grep"],
-        Role::Validator => &["Read", "Glob", "Grep", "Bash"],
-    };
-    let permissions = &site.config.permissions;
-    let allowed = |tool: &&&str| {
-        let is = |list: &[String]| list.iter().any(|name| name == **tool);
-        is(&permissions.allowed_tools) && !is(&permissions.blocked_tools)
-    };
-    useful.iter().filter(allowed).map(|tool| (*tool).to_owned()).collect()
-}
-
-fn schema(role: Role) -> Option<serde_json::Value> {
-    match role {
-        Role::Planner => Some(plan::schema()),
-        Role::Validator => Some(answer::verdict_schema()),
-        Role::Merger => Some(answer::merger_report_schema()),
-        Role::Worker => None,
-    }
 }

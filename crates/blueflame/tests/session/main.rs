@@ -4,14 +4,17 @@
 
 mod cleaning;
 mod gates;
+mod hooks;
 mod money;
 mod outcomes;
+mod paper;
 mod person;
 mod publishing;
 mod reverting;
 mod script;
 mod stage;
 mod stopping;
+mod summary;
 #[path = "../it/terminal.rs"]
 mod terminal;
 mod thirty;

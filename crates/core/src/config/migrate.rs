@@ -7,7 +7,7 @@ use super::file::{ConfigFile, NEWEST_SCHEMA};
 use crate::yaml::{Document, Kind, Problem, Spanned};
 
 /// Keys that version 1 did not have.
-const SINCE_2: [&[&str]; 8] = [
+const SINCE_2: [&[&str]; 10] = [
     &["executors"],
     &["gateway"],
     &["worktree"],
@@ -16,6 +16,8 @@ const SINCE_2: [&[&str]; 8] = [
     &["validation", "acceptance"],
     &["merge"],
     &["waves"],
+    &["hooks", "timeout"],
+    &["forecast"],
 ];
 
 /// The version that a file claims, and what is wrong with that.

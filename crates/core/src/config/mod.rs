@@ -22,6 +22,8 @@ pub use file::{ConfigFile, Dialect, MergeTarget, NEWEST_SCHEMA, NamingStyle, San
 pub(crate) use schema::titled;
 pub use schema::{key_paths, schema};
 
+use crate::forecast::Estimates;
+use crate::hook::Hook;
 use crate::ids::{ExecutorName, Role, SessionId};
 use crate::lock_path::LockPath;
 use crate::money::{Budget, Usd};
@@ -51,6 +53,7 @@ pub struct Config {
     pub skills: Vec<String>,
     pub memory: Option<Memory>,
     pub hooks: Hooks,
+    pub estimates: Estimates,
 }
 
 #[derive(Clone, Debug)]
@@ -235,6 +238,19 @@ pub struct Hooks {
     pub pre_validation: Option<String>,
     pub post_merge: Option<String>,
     pub on_failure: Option<String>,
+    pub timeout: Duration,
+}
+
+impl Hooks {
+    pub fn command(&self, hook: Hook) -> Option<&str> {
+        let command = match hook {
+            Hook::PostPlan => &self.post_plan,
+            Hook::PreValidation => &self.pre_validation,
+            Hook::PostMerge => &self.post_merge,
+            Hook::OnFailure => &self.on_failure,
+        };
+        command.as_deref()
+    }
 }
 
 impl Config {
@@ -252,6 +268,8 @@ impl Config {
             waves: self.waves,
             executors: self.executors.chains.clone(),
             publish: self.merge.target == MergeTarget::Base,
+            hooks: Hook::ALL.into_iter().filter(|it| self.hooks.command(*it).is_some()).collect(),
+            estimates: self.estimates.clone(),
         }
     }
 

@@ -13,6 +13,7 @@ use jiff::Timestamp;
 
 use crate::event::{Deferral, End, Event, PlannedChangeset, Wave, Work};
 use crate::gate::Gate;
+use crate::hook::Occasion;
 use crate::ids::{AgentId, ChangesetId, ExecutorName, Oid, TaskId};
 use crate::money::Budget;
 use crate::rules::WaveMode;
@@ -73,6 +74,11 @@ pub enum Action {
     Publish {
         commit: Oid,
     },
+    /// Run one of the person's own commands.
+    RunHook {
+        number: u32,
+        occasion: Occasion,
+    },
     Ask {
         gate: Gate,
     },
@@ -117,6 +123,7 @@ impl Action {
             Action::Land { changeset } => Event::LandStarted { changeset },
             Action::VerifyJoint { commit } => Event::JointVerifyStarted { commit },
             Action::Publish { commit } => Event::PublishStarted { commit },
+            Action::RunHook { number, occasion } => Event::HookStarted { number, occasion },
             Action::Ask { gate } => Event::GateOpened { gate },
             Action::Withdraw { gate } => Event::GateWithdrawn { gate },
             Action::Suspend => Event::SessionSuspended,
@@ -148,7 +155,7 @@ pub fn decide(state: &State) -> Vec<Action> {
         Stage::Wave(Wave::Merge) => merge::merge(state),
         Stage::Closing(end) | Stage::Ended(end) => Draft::of(Action::End { end }),
     };
-    draft.with_one_question_at_a_time(state)
+    draft.with_hooks(state).with_one_question_at_a_time(state)
 }
 
 /// What one part of the session wants: things to do, and things to ask.
@@ -169,6 +176,18 @@ impl Draft {
 
     fn or_else(self, next: impl FnOnce() -> Draft) -> Self {
         if self.actions.is_empty() && self.questions.is_empty() { next() } else { self }
+    }
+
+    /// Hooks are run beside everything else, one after the other, and the
+    /// session does not end before they have.
+    fn with_hooks(mut self, state: &State) -> Self {
+        if !state.hooks.is_idle() {
+            self.actions.retain(|action| !matches!(action, Action::End { .. }));
+        }
+        if let Some((number, occasion)) = state.hooks.next() {
+            self.actions.push(Action::RunHook { number, occasion: occasion.clone() });
+        }
+        self
     }
 
     /// A question that nobody has any more is taken back before anything
@@ -198,7 +217,7 @@ fn stop_everyone(state: &State) -> Vec<Action> {
 fn wind_down(state: &State) -> Vec<Action> {
     if !state.crew.live().is_empty() {
         stop_everyone(state)
-    } else if state.is_landing() {
+    } else if state.is_landing() || state.hooks.is_any_running() {
         Vec::new()
     } else {
         vec![Action::Suspend]

@@ -53,7 +53,8 @@ fn is_intent(event: &Event) -> bool {
         | Event::ChangesetDeferred { .. }
         | Event::LandStarted { .. }
         | Event::PublishStarted { .. }
-        | Event::JointVerifyStarted { .. } => true,
+        | Event::JointVerifyStarted { .. }
+        | Event::HookStarted { .. } => true,
         Event::SessionStarted { .. }
         | Event::SessionResumed { .. }
         | Event::StopRequested
@@ -77,6 +78,7 @@ fn is_intent(event: &Event) -> bool {
         | Event::PublishRequested { .. }
         | Event::JointVerifyFinished { .. }
         | Event::RevertRequested { .. }
-        | Event::SessionCleaned { .. } => false,
+        | Event::SessionCleaned { .. }
+        | Event::HookFinished { .. } => false,
     }
 }

@@ -6,10 +6,12 @@
 
 use crate::event::Work;
 use crate::gate::Gate;
+use crate::hook::{Hook, Occasion};
 use crate::ids::{ExecutorName, Role};
 use crate::lock_path::LockPath;
 use crate::state::State;
 use crate::state::crew::Room;
+use crate::state::hooks::HookStands;
 use crate::state::merging::Changeset;
 use crate::state::task::{Phase, Step};
 
@@ -119,7 +121,7 @@ impl<'a> Desk<'a> {
     /// validation wave. What only a person can deal with is asked about.
     pub(super) fn validate(&mut self) {
         let board = &self.state.board;
-        if !self.state.crew.is_closed() {
+        if !self.state.crew.is_closed() && !self.is_held_by_hook() {
             let busy = board.count(Step::Accepting) + self.state.crew.live_in(Role::Validator);
             let mut free = (self.state.rules.validators as usize).saturating_sub(busy);
             for task in board.queue(Step::Done).take(free) {
@@ -141,6 +143,28 @@ impl<'a> Desk<'a> {
         self.draft
             .questions
             .extend(disputed.map(|task| Gate::ValidationFailed(task.spec.id.clone())));
+    }
+
+    /// Whether validation has to wait for the hook before it, which is run once
+    /// in a cycle, when there is something to validate.
+    fn is_held_by_hook(&mut self) -> bool {
+        let State { rules, hooks, board, cycle, .. } = self.state;
+        if !rules.hooks.contains(&Hook::PreValidation) {
+            return false;
+        }
+        match hooks.before_validation(*cycle) {
+            Some(HookStands::Ended(_)) => false,
+            Some(HookStands::Due | HookStands::Running) => true,
+            None if board.is_empty(Step::Done) && board.is_empty(Step::Accepted) => false,
+            None => {
+                if hooks.is_idle() {
+                    let occasion = Occasion::ValidationDue { cycle: *cycle };
+                    let number = hooks.next_number();
+                    self.draft.actions.push(Action::RunHook { number, occasion });
+                }
+                true
+            }
+        }
     }
 
     /// The executor to use after some were found wanting; the last one is

@@ -65,9 +65,18 @@ pub(super) fn read(
 /// Whether a value that could not be read keeps tasks from being compared.
 fn hides_relations(problem: &Problem) -> bool {
     let path = &problem.path;
-    let known_key = ["title", "description", "priority", "acceptance", "risk", "model", "executor"]
-        .iter()
-        .any(|key| path.contains(&format!("].{key}")));
+    let known_key = [
+        "title",
+        "description",
+        "priority",
+        "acceptance",
+        "risk",
+        "estimate_minutes",
+        "model",
+        "executor",
+    ]
+    .iter()
+    .any(|key| path.contains(&format!("].{key}")));
     problem.severity == Severity::Error && !known_key && problem.message != "is not a known key"
 }
 
@@ -130,6 +139,15 @@ impl<'c> Task<'c> {
         Some(text.value.clone())
     }
 
+    fn estimate(&self) -> Option<u32> {
+        let minutes = self.written.value.estimate_minutes.as_ref()?;
+        if !(1..=24 * 60).contains(&minutes.value) {
+            let message = format!("must be from 1 to 1440 minutes, got `{}`", minutes.value);
+            self.error("estimate_minutes", minutes.span, &message, "leave it out if unsure");
+        }
+        Some(minutes.value)
+    }
+
     /// The task, unless something is wrong with it.
     fn spec(&self) -> Option<TaskSpec> {
         let task = &self.written.value;
@@ -167,6 +185,7 @@ impl<'c> Task<'c> {
             file_locks: file_locks?,
             acceptance,
             risk: task.risk.as_ref().map(|risk| risk.value),
+            estimate_minutes: self.estimate(),
             model,
             executor,
         })

@@ -59,6 +59,9 @@ pub(super) struct TaskFile {
     pub acceptance: Option<Vec<Spanned<String>>>,
     /// How much could go wrong.
     pub risk: Option<Spanned<Risk>>,
+    /// How long a worker will probably take, in minutes. Forecasts use it.
+    #[schemars(range(min = 1, max = 1440))]
+    pub estimate_minutes: Option<Spanned<u32>>,
     /// Model for this task, instead of the configured one.
     pub model: Option<Spanned<String>>,
     /// Executor for this task, instead of the configured one.

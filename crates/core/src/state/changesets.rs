@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use crate::event::{
     Deferral, FoldResult, LandResult, PlannedChangeset, PublishResult, VerifyResult, Wave,
 };
+use crate::hook::Occasion;
 use crate::ids::{ChangesetId, Oid, TaskId};
 
 use super::merging::{Changeset, ChangesetPhase, Publishing};
@@ -175,6 +176,9 @@ impl State {
         }
         if self.rules.publish {
             self.publishing = Publishing::Wanted { commit: fold.commit };
+        } else {
+            let (changeset, commit) = (id.clone(), fold.commit);
+            self.hook_due(Occasion::Landed { changeset, commit, published: false });
         }
         Ok(())
     }
@@ -204,6 +208,14 @@ impl State {
             }
         };
         self.errand = None;
+        let landed =
+            self.merging.changesets.iter().find(|changeset| {
+                changeset.phase == ChangesetPhase::Landed { commit: commit.clone() }
+            });
+        if let Some(changeset) = landed.map(|changeset| changeset.planned.id.clone()) {
+            let published = *result == PublishResult::Published;
+            self.hook_due(Occasion::Landed { changeset, commit: commit.clone(), published });
+        }
         Ok(())
     }
 }

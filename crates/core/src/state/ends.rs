@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 
 use crate::event::Work;
+use crate::hook::Occasion;
 use crate::ids::{AgentId, ChangesetId, Oid};
 use crate::money::Spend;
 use crate::outcome::{Consequence, Counts, Killer, Next, Outcome, Product};
@@ -217,11 +218,21 @@ impl State {
         let keep = consequence.keep_work && !task.is_doomed();
         task.snapshot = if keep { snapshot.or(task.snapshot.take()) } else { None };
         task.executors_failed += usize::from(consequence.next_executor);
-        let next = match task.tally.count(consequence.counts, max_retries) {
-            Next::Retry => self.board.again(),
-            Next::GiveUp => Phase::Failed { reason: consequence.note.clone() },
-        };
-        self.board.set_phase(place, next, at);
+        match task.tally.count(consequence.counts, max_retries) {
+            Next::Retry => {
+                let next = self.board.again();
+                self.board.set_phase(place, next, at);
+            }
+            Next::GiveUp => self.give_up(at, place, consequence.note.clone()),
+        }
+    }
+
+    /// A task failed for good, as far as this cycle goes.
+    pub(super) fn give_up(&mut self, at: Timestamp, place: Place, reason: String) {
+        let task = self.board.task(place);
+        let (id, attempt) = (task.spec.id.clone(), task.attempts);
+        self.hook_due(Occasion::TaskFailed { task: id, attempt, reason: reason.clone() });
+        self.board.set_phase(place, Phase::Failed { reason }, at);
     }
 
     fn validator_failed(&mut self, at: Timestamp, place: Place, consequence: &Consequence) {

@@ -12,6 +12,7 @@ mod checks;
 pub mod crew;
 mod ends;
 pub mod errands;
+pub mod hooks;
 pub mod merging;
 mod people;
 mod session;
@@ -30,6 +31,7 @@ use crate::rules::Rules;
 use board::{Board, Place};
 use crew::Crew;
 use errands::{Errand, Revert};
+use hooks::Hooks;
 use merging::{Merging, Publishing};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -37,6 +39,8 @@ pub struct State {
     pub session: SessionId,
     pub goal: String,
     pub rules: Rules,
+    /// What it does without that would make it safer.
+    pub weaker: Vec<String>,
     /// Fingerprint of the configuration the session runs by.
     pub config: String,
     /// The configuration file has changed since.
@@ -54,6 +58,7 @@ pub struct State {
     pub errand: Option<Errand>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub reverts: Vec<Revert>,
+    pub hooks: Hooks,
     pub gate: Option<Gate>,
     pub paused_until: Option<Timestamp>,
     /// How many agents the memory holds, by the last sample.
@@ -125,7 +130,7 @@ use ensure;
 impl State {
     /// The state after the first event, which starts a session.
     pub fn begin(at: Timestamp, event: &Event) -> Result<State, Illegal> {
-        let Event::SessionStarted { session, goal, rules, config, plan } = event else {
+        let Event::SessionStarted { session, goal, rules, config, plan, weaker } = event else {
             return Err(illegal(event, "a session begins with session.started"));
         };
         let board = Board::new(rules.waves);
@@ -136,6 +141,7 @@ impl State {
             session: session.clone(),
             goal: goal.clone(),
             rules: (**rules).clone(),
+            weaker: weaker.clone(),
             config: config.clone(),
             config_drifted: false,
             stage: Stage::Planning,
@@ -147,6 +153,7 @@ impl State {
             publishing: Publishing::Nothing,
             errand: None,
             reverts: Vec::new(),
+            hooks: Hooks::default(),
             gate: None,
             paused_until: None,
             memory_holds: None,
@@ -279,6 +286,8 @@ impl State {
                 ensure!(matches!(self.stage, Stage::Ended(_)), "the session can still go on");
                 Ok(())
             }
+            Event::HookStarted { number, occasion } => self.start_hook(*number, occasion),
+            Event::HookFinished { number, result } => self.finish_hook(*number, result),
         }
     }
 

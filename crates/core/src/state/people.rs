@@ -83,6 +83,7 @@ impl State {
                 self.board = self.board.put_plan(proposed, at).map_err(|bad| bad.to_string())?;
                 self.planning.step = PlanStep::Approved;
                 self.stage = Stage::CycleDue;
+                self.plan_was_approved();
             }
             PlanAnswer::Quit => self.stage = Stage::Closing(End::PlanDeclined),
             PlanAnswer::Replan { notes } => {
@@ -156,7 +157,10 @@ impl State {
         };
         let next = match answer {
             ValidatorAnswer::ManualPass => Phase::Validated { commit },
-            ValidatorAnswer::Skip => Phase::Failed { reason: "no validator could judge it".into() },
+            ValidatorAnswer::Skip => {
+                self.give_up(at, place, "no validator could judge it".into());
+                return Ok(());
+            }
             ValidatorAnswer::Retry => {
                 self.board.task_mut(place).forget_validators();
                 Phase::Accepted { commit }

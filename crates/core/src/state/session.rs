@@ -53,6 +53,7 @@ impl State {
                 other => other,
             };
         }
+        self.give_up_running_hooks();
         self.errand = None;
         self.publishing = match self.publishing.clone() {
             Publishing::Running { commit } => Publishing::Wanted { commit },
@@ -69,6 +70,7 @@ impl State {
         ensure!(self.stopping, "nobody asked to stop");
         ensure!(!self.is_landing(), "a changeset is landing");
         ensure!(self.crew.live().is_empty(), "agents are still at work");
+        ensure!(!self.hooks.is_any_running(), "a hook is still running");
         self.suspended = true;
         Ok(())
     }
@@ -76,6 +78,7 @@ impl State {
     pub(super) fn end(&mut self, end: End) -> Result<(), Refusal> {
         ensure!(self.crew.live().is_empty(), "agents are still at work");
         ensure!(self.gate.is_none(), "a question is still open");
+        ensure!(self.hooks.is_idle(), "a hook is due or still running");
         let open = self.board.tasks().iter().find(|task| {
             end == End::Complete && !matches!(task.step(), Step::Merged | Step::Replaced)
         });

@@ -7,6 +7,8 @@ mod checks;
 mod dependencies;
 mod errands;
 mod failures;
+mod forecast;
+mod hooks;
 mod limits;
 mod memory_and_limits;
 mod merging;

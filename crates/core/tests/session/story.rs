@@ -66,6 +66,7 @@ impl Story {
             rules: Box::new(rules),
             config: "original".into(),
             plan,
+            weaker: Vec::new(),
         };
         let state = State::begin(second(0), &first).expect("a plan without contradictions");
         let mut story = Story {

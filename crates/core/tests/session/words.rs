@@ -2,6 +2,7 @@
 
 use blueflame_core::decide::Action;
 use blueflame_core::event::{Deferral, PlannedChangeset, Work};
+use blueflame_core::forecast::Estimates;
 use blueflame_core::gate::Gate;
 use blueflame_core::ids::{AgentId, ChangesetId, ExecutorName, GroupName, Oid, TaskId};
 use blueflame_core::lock_path::LockPath;
@@ -56,6 +57,8 @@ pub fn rules() -> Rules {
             merger: claude(),
         },
         publish: true,
+        hooks: Vec::new(),
+        estimates: Estimates::default(),
     }
 }
 
@@ -83,6 +86,7 @@ pub fn task(name: &str) -> TaskSpec {
         file_locks: vec![lock(&format!("src/{name}"))],
         acceptance: Vec::new(),
         risk: None,
+        estimate_minutes: None,
         model: None,
         executor: None,
     }
@@ -185,6 +189,7 @@ pub fn action(action: &Action, state: &State) -> String {
         Action::Land { changeset } => format!("land {changeset}"),
         Action::VerifyJoint { .. } => "verify joint".into(),
         Action::Publish { .. } => "publish".into(),
+        Action::RunHook { occasion, .. } => format!("run {}", occasion.hook().name()),
         Action::Ask { gate } => format!("ask {}", question(gate)),
         Action::Withdraw { gate } => format!("withdraw {}", question(gate)),
         Action::WaitUntil { at } => {

@@ -8,6 +8,7 @@ use blueflame_core::event::{
     End, Event, FoldResult, LandResult, Process, PublishResult, VerifyResult, Work,
 };
 use blueflame_core::gate::Gate;
+use blueflame_core::hook::HookResult;
 use blueflame_core::ids::{AgentId, ChangesetId, Oid, SessionId, TaskId};
 use blueflame_core::money::{Budget, Spend};
 use blueflame_core::outcome::Product;
@@ -51,6 +52,7 @@ pub(super) enum Own {
     Landed(ChangesetId),
     Published(Oid),
     Answer(Gate),
+    HookEnded(u32),
     PauseOver,
     Memory,
     ProviderLimit,
@@ -86,6 +88,7 @@ impl Session {
             rules: Box::new(rules),
             config: "original".into(),
             plan,
+            weaker: Vec::new(),
         };
         let at = timestamp(0);
         let state = State::begin(at, &first).expect("a plan that was made to fit");
@@ -253,6 +256,7 @@ impl Session {
                 self.later_own(200, Own::Published(commit));
             }
             Action::Ask { gate } => self.later_own(60_000, Own::Answer(gate)),
+            Action::RunHook { number, .. } => self.later_own(30_000, Own::HookEnded(number)),
             Action::WaitUntil { at } => {
                 if !self.waiting {
                     self.waiting = true;
@@ -364,6 +368,14 @@ impl Session {
                     &mut self.taken_ids,
                 );
                 self.record(Event::GateAnswered { gate, answer })
+            }
+            Own::HookEnded(number) => {
+                let result = match self.rng.below(4) {
+                    0 => HookResult::Failed { reason: "exit code 1".into() },
+                    1 if self.state.stopping => HookResult::CutShort,
+                    _ => HookResult::Passed,
+                };
+                self.record(Event::HookFinished { number, result })
             }
             Own::PauseOver => {
                 self.waiting = false;

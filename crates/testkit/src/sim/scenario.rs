@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use blueflame_core::forecast::Estimates;
+use blueflame_core::hook::Hook;
 use blueflame_core::ids::{ExecutorName, GroupName, Oid, TaskId};
 use blueflame_core::lock_path::LockPath;
 use blueflame_core::money::{Budget, Usd};
@@ -84,6 +86,8 @@ pub fn rules(rng: &mut Rng) -> Rules {
             merger: executors(rng),
         },
         publish: rng.percent(70),
+        hooks: Hook::ALL.into_iter().filter(|_| rng.percent(40)).collect(),
+        estimates: Estimates::default(),
     }
 }
 
@@ -134,6 +138,7 @@ pub fn plan(
             file_locks: locks(rng),
             acceptance: Vec::new(),
             risk: None,
+            estimate_minutes: None,
             model: None,
             executor: rng.percent(10).then(|| executor("opencode")),
             id,

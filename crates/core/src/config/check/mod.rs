@@ -11,11 +11,17 @@ mod project;
 mod validation;
 mod values;
 
+use std::time::Duration;
+
 use super::file::{ConfigFile, WavePace};
 use super::{Config, Decay, Hooks, Memory, Merge, Planning};
+use crate::forecast::{Estimate, Estimates};
 use crate::rules::WaveMode;
 use crate::yaml::{Problem, Problems, Spanned};
 use values::Check;
+
+const HOUR: Duration = Duration::from_secs(60 * 60);
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 pub(super) fn check(file: &ConfigFile) -> (Option<Config>, Vec<Problem>) {
     let problems = Problems::default();
@@ -46,6 +52,7 @@ fn sections(check: Check<'_>, file: &ConfigFile) -> Option<Config> {
     let skills = check.names("superpowers.skills", "a skill", &file.superpowers.skills);
     let memory = memory(check, file);
     let hooks = hooks(check, file);
+    let estimates = estimates(check, file);
     Some(Config {
         project: project?,
         concurrency,
@@ -65,7 +72,8 @@ fn sections(check: Check<'_>, file: &ConfigFile) -> Option<Config> {
         },
         skills: if file.superpowers.enabled.value { skills } else { Vec::new() },
         memory,
-        hooks,
+        hooks: hooks?,
+        estimates: estimates?,
     })
 }
 
@@ -92,15 +100,45 @@ fn memory(check: Check<'_>, file: &ConfigFile) -> Option<Memory> {
     })
 }
 
-fn hooks(check: Check<'_>, file: &ConfigFile) -> Hooks {
+fn hooks(check: Check<'_>, file: &ConfigFile) -> Option<Hooks> {
     let hook = |name: &str, command: &Spanned<String>| {
         check.no_strange_characters(&format!("hooks.{name}"), command);
         Some(command.value.clone()).filter(|command| !command.trim().is_empty())
     };
-    Hooks {
+    let timeout = check.duration("hooks.timeout", &file.hooks.timeout, HOUR);
+    Some(Hooks {
         post_plan: hook("post_plan", &file.hooks.post_plan),
         pre_validation: hook("pre_validation", &file.hooks.pre_validation),
         post_merge: hook("post_merge", &file.hooks.post_merge),
         on_failure: hook("on_failure", &file.hooks.on_failure),
-    }
+        timeout: timeout?,
+    })
+}
+
+fn estimates(check: Check<'_>, file: &ConfigFile) -> Option<Estimates> {
+    let forecast = &file.forecast;
+    let time = |name: &str, value| check.duration(&format!("forecast.{name}"), value, DAY);
+    let usd = |name: &str, value| check.usd(&format!("forecast.{name}"), value);
+    // All of them first, so that all problems are told.
+    let times = [
+        time("planner_time", &forecast.planner_time),
+        time("worker_time", &forecast.worker_time),
+        time("validator_time", &forecast.validator_time),
+        time("check_time", &forecast.check_time),
+    ];
+    let dollars = [
+        usd("planner_usd", &forecast.planner_usd),
+        usd("worker_usd", &forecast.worker_usd),
+        usd("validator_usd", &forecast.validator_usd),
+    ];
+    let [planner, worker, validator, check_time] = times;
+    let [planner_usd, worker_usd, validator_usd] = dollars;
+    Some(Estimates {
+        planner: Estimate { seconds: planner?.as_secs(), cost: planner_usd? },
+        worker: Estimate { seconds: worker?.as_secs(), cost: worker_usd? },
+        validator: Estimate { seconds: validator?.as_secs(), cost: validator_usd? },
+        check_seconds: check_time?.as_secs(),
+        accepts: !file.validation.acceptance.is_empty(),
+        verifies: !file.merge.verify.is_empty(),
+    })
 }

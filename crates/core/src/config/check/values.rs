@@ -8,6 +8,7 @@ use jiff::SignedDuration;
 use regex::{Regex, RegexBuilder};
 
 use crate::lock_path::{BadLockPath, LockPath};
+use crate::money::Usd;
 use crate::path_pattern::{BadPattern, PathPattern};
 use crate::yaml::{DurationText, Problem, Problems, Spanned};
 
@@ -77,6 +78,16 @@ impl Check<'_> {
         };
         self.error(path, value, format!("{wanted}, got `{text}`"), "");
         None
+    }
+
+    /// Dollars, with none as an amount like any other.
+    pub fn usd(self, path: &str, value: &Spanned<f64>) -> Option<Usd> {
+        let amount = Usd::from_dollars(value.value);
+        if amount.is_none() {
+            let message = format!("is not an amount of money, got `{}`", value.value);
+            self.error(path, value, message, "write dollars such as 1.50");
+        }
+        amount
     }
 
     pub fn no_strange_characters(self, path: &str, value: &Spanned<String>) -> bool {

@@ -16,7 +16,8 @@ pub use agents::{
 pub use limits::{Concurrency, Limits, TokenBudget};
 pub use permissions::{BashRules, Permissions};
 pub use session::{
-    Beads, DecayPolicy, Hooks, Merge, MergeTarget, Planning, Project, Superpowers, WavePace, Waves,
+    Beads, DecayPolicy, Forecast, Hooks, Merge, MergeTarget, Planning, Project, Superpowers,
+    WavePace, Waves,
 };
 pub use validation::{
     CommitFormat, FileNaming, FileScope, NamingStyle, RequireTests, Validation,
@@ -55,6 +56,7 @@ pub struct ConfigFile {
     pub superpowers: Superpowers,
     pub beads: Beads,
     pub hooks: Hooks,
+    pub forecast: Forecast,
 }
 
 impl Default for ConfigFile {
@@ -77,6 +79,7 @@ impl Default for ConfigFile {
             superpowers: Superpowers::default(),
             beads: Beads::default(),
             hooks: Hooks::default(),
+            forecast: Forecast::default(),
         }
     }
 }

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::texts;
-use crate::yaml::Spanned;
+use crate::yaml::{DurationText, Spanned};
 
 /// The repository that is worked on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -163,7 +163,7 @@ impl Default for DecayPolicy {
 }
 
 /// Your own commands, run at certain moments. An empty text runs nothing.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Hooks {
     /// Run after you approved the plan.
@@ -174,4 +174,55 @@ pub struct Hooks {
     pub post_merge: Spanned<String>,
     /// Run when a task failed for good.
     pub on_failure: Spanned<String>,
+    /// How long each of them may take before it is stopped.
+    pub timeout: Spanned<DurationText>,
+}
+
+impl Default for Hooks {
+    fn default() -> Self {
+        Hooks {
+            post_plan: "".into(),
+            pre_validation: "".into(),
+            post_merge: "".into(),
+            on_failure: "".into(),
+            timeout: "60s".into(),
+        }
+    }
+}
+
+/// What one agent run usually takes and costs. Forecasts are made from it, and
+/// nothing else.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Forecast {
+    /// Time and dollars of one planner.
+    pub planner_time: Spanned<DurationText>,
+    #[schemars(range(min = 0.0))]
+    pub planner_usd: Spanned<f64>,
+    /// Time and dollars of one worker, for a task whose plan says no
+    /// `estimate_minutes`.
+    pub worker_time: Spanned<DurationText>,
+    #[schemars(range(min = 0.0))]
+    pub worker_usd: Spanned<f64>,
+    /// Time and dollars of one validator.
+    pub validator_time: Spanned<DurationText>,
+    #[schemars(range(min = 0.0))]
+    pub validator_usd: Spanned<f64>,
+    /// Time of the acceptance commands of one task, and of `merge.verify` on one
+    /// changeset.
+    pub check_time: Spanned<DurationText>,
+}
+
+impl Default for Forecast {
+    fn default() -> Self {
+        Forecast {
+            planner_time: "2m".into(),
+            planner_usd: 0.30.into(),
+            worker_time: "4m".into(),
+            worker_usd: 0.45.into(),
+            validator_time: "1m".into(),
+            validator_usd: 0.02.into(),
+            check_time: "1m".into(),
+        }
+    }
 }

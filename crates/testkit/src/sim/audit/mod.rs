@@ -5,6 +5,7 @@
 //! core's state while the session runs, and it repeats none of its code.
 
 mod changesets;
+mod hooks;
 mod money;
 mod tasks;
 
@@ -22,6 +23,7 @@ use blueflame_core::plan::Plan;
 use blueflame_core::rules::{Rules, WaveMode};
 
 use changesets::Changesets;
+use hooks::Hooks;
 use money::Purse;
 use tasks::Tasks;
 
@@ -56,6 +58,7 @@ pub struct Auditor {
     tasks: Tasks,
     purse: Purse,
     changesets: Changesets,
+    hooks: Hooks,
     proposed: Option<Plan>,
     plan_rejections: u32,
     planner: Chances,
@@ -138,6 +141,7 @@ impl Auditor {
             tasks: Tasks::new(rules.max_retries),
             purse: Purse::new(rules),
             changesets: Changesets::new(rules.publish, rules.max_retries),
+            hooks: Hooks::new(rules),
             proposed: plan.cloned(),
             plan_rejections: 0,
             planner: Chances::default(),
@@ -166,10 +170,12 @@ impl Auditor {
                 self.memory_holds = None;
                 self.paused = false;
                 self.told_to_stop.clear();
+                self.hooks.orchestrator_went();
             }
             Event::StopRequested => self.stopping = true,
             Event::SessionSuspended => {
                 must!(self.live.is_empty(), "left while agents were at work");
+                self.hooks.left()?;
             }
             Event::SessionEnded { end } => self.end(*end)?,
             Event::CycleStarted { cycle, .. } => {
@@ -252,6 +258,7 @@ impl Auditor {
             Event::LandStarted { changeset } => self.changesets.landing(changeset, &self.tasks)?,
             Event::LandFinished { changeset, result } => {
                 self.changesets.landed(changeset, result, &mut self.tasks)?;
+                self.hooks.landed(result);
             }
             Event::PublishStarted { commit } => self.changesets.publishing(commit)?,
             Event::PublishFinished { commit, .. } => self.changesets.published(commit),
@@ -263,6 +270,11 @@ impl Auditor {
             | Event::SessionCleaned { .. } => {
                 return Err("an errand that nobody asked for".to_owned());
             }
+            Event::HookStarted { occasion, .. } => {
+                must!(!self.stopping, "a hook was started while stopping");
+                self.hooks.started(occasion)?;
+            }
+            Event::HookFinished { .. } => self.hooks.finished()?,
         }
         Ok(())
     }
@@ -292,6 +304,7 @@ impl Auditor {
                 self.tasks.working(task, *attempt, self.rules.waves)?;
             }
             Work::Validate { task, .. } => {
+                self.hooks.validating(self.cycle)?;
                 let turn = match self.rules.waves {
                     WaveMode::Strict => Part::Validation,
                     WaveMode::Pipelined => Part::Development,
@@ -387,6 +400,7 @@ impl Auditor {
             (_, Answer::Plan(answer)) => match answer {
                 PlanAnswer::Approve => {
                     let plan = self.proposed.take().ok_or("approved no plan")?;
+                    self.hooks.plan_approved();
                     self.tasks.plan(plan);
                 }
                 PlanAnswer::Edit { plan } => self.proposed = Some(plan.clone()),
@@ -445,6 +459,7 @@ impl Auditor {
         must!(self.live.is_empty(), "ended while agents were at work");
         must!(self.gate.is_none(), "ended with a question open");
         self.changesets.nothing_in_limbo()?;
+        self.hooks.ended()?;
         let open = self.tasks.anything_open();
         let lost = self.tasks.anything_lost();
         match end {
