@@ -44,7 +44,7 @@ impl Session {
         let manner = Manner { interactive: false };
         let site = Arc::new(Site::new(loaded, directory, state.started_at, manner)?);
         let nobody = Respondent::new(None, false, None);
-        let mut session = Session::new(site, lock, journal, state, nobody, Watch::new(false));
+        let mut session = Session::new(site, lock, journal, state, nobody, Watch::of_errand());
         session.views = session.views.filter(|_| newest);
         Ok(session)
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::io::Stderr;
 use std::time::Instant;
 
-use blueflame_core::event::{Event, Work};
+use blueflame_core::event::{Event, VerifyResult, Work};
 use blueflame_core::ids::AgentId;
 use blueflame_core::money::Spend;
 use blueflame_core::state::State;
@@ -39,11 +39,18 @@ pub struct Watch {
     agents: BTreeMap<AgentId, Seen>,
     /// Events go to standard output, one a line.
     json: bool,
+    /// Whoever asked tells how it ended, in more words.
+    end_is_told: bool,
 }
 
 impl Watch {
     pub fn new(json: bool) -> Watch {
-        Watch { progress: Progress::stderr(), agents: BTreeMap::new(), json }
+        Watch { progress: Progress::stderr(), agents: BTreeMap::new(), json, end_is_told: false }
+    }
+
+    /// For a command that says itself what came of it.
+    pub fn of_errand() -> Watch {
+        Watch { end_is_told: true, ..Watch::new(false) }
     }
 
     /// An event that has just been recorded.
@@ -52,7 +59,9 @@ impl Watch {
         if matches!(event, Event::GateAnswered { .. } | Event::GateWithdrawn { .. }) {
             let _ = self.progress.go_on();
         }
-        let _ = self.progress.event(entry.at, event);
+        if !self.end_is_told || !is_end(event) {
+            let _ = self.progress.event(entry.at, event);
+        }
         self.tick(state);
     }
 
@@ -127,5 +136,16 @@ impl Watch {
     pub fn finish(&mut self) {
         let _ = self.progress.go_on();
         let _ = self.progress.clear();
+    }
+}
+
+/// Whether an errand is over with this.
+fn is_end(event: &Event) -> bool {
+    match event {
+        Event::PublishFinished { .. } => true,
+        Event::VerifyFinished { result, .. } | Event::JointVerifyFinished { result, .. } => {
+            matches!(result, VerifyResult::Failed { .. })
+        }
+        _ => false,
     }
 }

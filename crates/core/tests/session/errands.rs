@@ -1,14 +1,14 @@
 //! What a person asks of a session that nobody runs: publishing what waits,
 //! taking back what landed.
 
-use blueflame_core::event::{Event, LandResult, PublishResult, VerifyResult};
+use blueflame_core::event::{Event, LandResult, PublishResult, VerifyResult, Work};
 use blueflame_core::ids::ChangesetId;
 use blueflame_core::rules::Rules;
 use blueflame_core::state::errands::RevertPhase;
 use blueflame_core::state::merging::Publishing;
 
 use crate::story::{NOTHING, Story};
-use crate::words::{Details, fold, oid, rules, task};
+use crate::words::{Details, fold, oid, rules, task, task_id};
 
 fn changeset(id: &str) -> ChangesetId {
     ChangesetId::new(id).expect("a well-formed id")
@@ -200,6 +200,23 @@ fn where_the_base_is_left_alone_an_undoing_lands_and_is_not_published() {
     story.fact(verified("revert-alpha.c1", VerifyResult::Passed));
     assert_eq!(story.fact(landed("revert-alpha.c1", LandResult::Landed)), NOTHING);
     assert_eq!(story.state.errand, None);
+}
+
+#[test]
+fn only_work_that_landed_is_known_to_be_needed_no_more() {
+    let mut story = merging(rules());
+    story.merges();
+    let work = |task: &str| Work::Develop { task: task_id(task), attempt: 1 };
+    for (work, may) in [
+        (Some(work("a")), false),
+        (Some(work("b")), true),
+        (Some(work("nobody-knows")), true),
+        (Some(Work::Validate { task: task_id("b"), attempt: 1 }), false),
+        (Some(Work::Plan), false),
+        (None, true),
+    ] {
+        assert_eq!(story.state.may_hold_unlanded(work.as_ref()), may, "{work:?}");
+    }
 }
 
 #[test]
