@@ -5,6 +5,7 @@
 mod clock;
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::path::Path;
 use std::time::Duration;
 
@@ -61,16 +62,18 @@ fn head(sheet: &mut Sheet, state: &State, clock: &Clock) {
     let mut time = format!("{} in {cycles}", amounts::time(whole));
     for (length, what) in [(clock.asked(), "waiting for you"), (clock.away(), "left alone")] {
         if length >= Duration::from_secs(1) {
-            time.push_str(&format!(", {} of it {what}", amounts::time(length)));
+            // Writing to a string cannot fail.
+            let _ = write!(time, ", {} of it {what}", amounts::time(length));
         }
     }
     sheet.field("time", &time);
     let forecast = Forecast::of(&state.rules, &plan_of(state));
     let line = forecast.as_ref().and_then(|forecast| Some((forecast, forecast.configured()?)));
     if let Some((forecast, line)) = line {
-        let planned = state.crew.past().iter().any(|past| past.work == Work::Plan);
+        let by_planner = state.crew.past().iter().any(|past| past.work == Work::Plan);
         let planner = &state.rules.estimates.planner;
-        let (more, cost) = if planned { (planner.seconds, planner.cost) } else { (0, Usd::ZERO) };
+        let (more, cost) =
+            if by_planner { (planner.seconds, planner.cost) } else { (0, Usd::ZERO) };
         let worked = whole.saturating_sub(clock.asked()).saturating_sub(clock.away());
         let text = format!(
             "{} at work, {} forecast with {}",
