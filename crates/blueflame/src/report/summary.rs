@@ -4,12 +4,11 @@
 
 mod clock;
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 use std::time::Duration;
 
-use blueflame_core::event::Work;
+use blueflame_core::event::{Event, LandResult, Work};
 use blueflame_core::forecast::Forecast;
 use blueflame_core::hook::HookResult;
 use blueflame_core::ids::{ChangesetId, Role, TaskId};
@@ -33,13 +32,20 @@ const WIDTH: usize = 80;
 /// The summary of a session as a page, from its journal.
 pub fn page(journal: &Path) -> Result<String, HistoryError> {
     let mut clock = Clock::default();
-    let state = history::fold(journal, None, |moment| clock.tick(moment))?.state;
+    let mut order: Vec<ChangesetId> = Vec::new();
+    let state = history::fold(journal, None, |moment| {
+        clock.tick(moment);
+        if let Event::LandFinished { changeset, result: LandResult::Landed } = moment.event {
+            order.push(changeset.clone());
+        }
+    })?
+    .state;
     let mut sheet = Sheet::new(WIDTH);
     sheet.blank();
     sheet.ready(&format!("== Summary of {} ==", state.session));
     sheet.blank();
     head(&mut sheet, &state, &clock);
-    landed(&mut sheet, &state);
+    landed(&mut sheet, &state, &order);
     left(&mut sheet, &state);
     tasks(&mut sheet, &state);
     roles(&mut sheet, &state);
@@ -102,23 +108,25 @@ fn plan_of(state: &State) -> Plan {
     Plan { tasks: tasks.map(|task| task.spec.clone()).collect() }
 }
 
-fn landed(sheet: &mut Sheet, state: &State) {
-    let mut changesets: BTreeMap<&ChangesetId, (String, Vec<String>)> = BTreeMap::new();
-    for task in state.board.tasks() {
-        if let Phase::Merged { changeset, commit } = &task.phase {
-            let (_, tasks) = changesets
-                .entry(changeset)
-                .or_insert_with(|| (short(commit.as_str()).to_owned(), Vec::new()));
-            tasks.push(format!("{} {}", task.spec.id, first_line(&task.spec.title)));
-        }
-    }
+/// Changesets in the order in which they landed, with the tasks in them.
+fn landed(sheet: &mut Sheet, state: &State, order: &[ChangesetId]) {
     heading(sheet, "Landed");
-    if changesets.is_empty() {
+    if order.is_empty() {
         sheet.paragraph(2, "Nothing.");
         return;
     }
-    for (changeset, (commit, tasks)) in changesets {
-        sheet.behind(&format!("  {changeset} as {commit}: "), &tasks.join("; "));
+    for landed in order {
+        let mut at = "";
+        let mut tasks = Vec::new();
+        for task in state.board.tasks() {
+            if let Phase::Merged { changeset, commit } = &task.phase
+                && changeset == landed
+            {
+                at = short(commit.as_str());
+                tasks.push(format!("{} {}", task.spec.id, first_line(&task.spec.title)));
+            }
+        }
+        sheet.behind(&format!("  {landed} as {at}: "), &tasks.join("; "));
     }
     match &state.publishing {
         Publishing::Published { commit } => {

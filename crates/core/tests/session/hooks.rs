@@ -7,7 +7,7 @@ use blueflame_core::rules::Rules;
 use blueflame_core::state::hooks::HookStands;
 
 use crate::story::{NOTHING, Story};
-use crate::words::{Details, pipelined, rules, task, task_id};
+use crate::words::{pipelined, rules, task, task_id};
 
 fn with(hooks: &[Hook]) -> Rules {
     Rules { hooks: hooks.to_vec(), max_retries: 0, ..rules() }
