@@ -3,7 +3,7 @@
 use blueflame_core::event::Work;
 use blueflame_core::forecast::simulation::Doing;
 use blueflame_core::forecast::{Forecast, Parallel, Span};
-use blueflame_core::ids::TaskId;
+use blueflame_core::ids::{Role, TaskId};
 use blueflame_core::money::Budget;
 use blueflame_core::plan::Plan;
 use blueflame_core::rules::WaveMode;
@@ -170,6 +170,9 @@ impl Paper<'_> {
                 agent.executor, agent.model, agent.budget, agent.starts
             );
             sheet.behind(&format!("  {:<11}", agent.role.name()), &text);
+            if agent.role == Role::Planner && self.plan.is_some() {
+                continue;
+            }
             match &agent.command {
                 Some(words) => {
                     let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
