@@ -67,6 +67,13 @@ const MUST_COME_UP: &[&str] = &[
     "event provider.pause_ended",
     "event memory.sampled",
     "event publish.finished",
+    "hook plan_approved",
+    "hook validation_due",
+    "hook landed",
+    "hook task_failed",
+    "hook result passed",
+    "hook result failed",
+    "hook result cut_short",
 ];
 
 #[test]
@@ -116,6 +123,10 @@ fn names(event: &Event) -> Vec<String> {
         }
         Event::ChangesetDeferred { .. } => {
             names.push(format!("deferral {}", word(&data["why"])));
+        }
+        Event::HookStarted { .. } => names.push(format!("hook {}", word(&data["occasion"]))),
+        Event::HookFinished { .. } => {
+            names.push(format!("hook result {}", word(&data["result"])));
         }
         _ => {}
     }

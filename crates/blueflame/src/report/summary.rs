@@ -4,11 +4,11 @@
 
 mod clock;
 
-use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::path::Path;
 use std::time::Duration;
 
-use blueflame_core::event::Work;
+use blueflame_core::event::{Event, LandResult, Work};
 use blueflame_core::forecast::Forecast;
 use blueflame_core::hook::HookResult;
 use blueflame_core::ids::{ChangesetId, Role, TaskId};
@@ -32,13 +32,20 @@ const WIDTH: usize = 80;
 /// The summary of a session as a page, from its journal.
 pub fn page(journal: &Path) -> Result<String, HistoryError> {
     let mut clock = Clock::default();
-    let state = history::fold(journal, None, |moment| clock.tick(moment))?.state;
+    let mut order: Vec<ChangesetId> = Vec::new();
+    let state = history::fold(journal, None, |moment| {
+        clock.tick(moment);
+        if let Event::LandFinished { changeset, result: LandResult::Landed } = moment.event {
+            order.push(changeset.clone());
+        }
+    })?
+    .state;
     let mut sheet = Sheet::new(WIDTH);
     sheet.blank();
     sheet.ready(&format!("== Summary of {} ==", state.session));
     sheet.blank();
     head(&mut sheet, &state, &clock);
-    landed(&mut sheet, &state);
+    landed(&mut sheet, &state, &order);
     left(&mut sheet, &state);
     tasks(&mut sheet, &state);
     roles(&mut sheet, &state);
@@ -61,16 +68,18 @@ fn head(sheet: &mut Sheet, state: &State, clock: &Clock) {
     let mut time = format!("{} in {cycles}", amounts::time(whole));
     for (length, what) in [(clock.asked(), "waiting for you"), (clock.away(), "left alone")] {
         if length >= Duration::from_secs(1) {
-            time.push_str(&format!(", {} of it {what}", amounts::time(length)));
+            // Writing to a string cannot fail.
+            let _ = write!(time, ", {} of it {what}", amounts::time(length));
         }
     }
     sheet.field("time", &time);
     let forecast = Forecast::of(&state.rules, &plan_of(state));
     let line = forecast.as_ref().and_then(|forecast| Some((forecast, forecast.configured()?)));
     if let Some((forecast, line)) = line {
-        let planned = state.crew.past().iter().any(|past| past.work == Work::Plan);
+        let by_planner = state.crew.past().iter().any(|past| past.work == Work::Plan);
         let planner = &state.rules.estimates.planner;
-        let (more, cost) = if planned { (planner.seconds, planner.cost) } else { (0, Usd::ZERO) };
+        let (more, cost) =
+            if by_planner { (planner.seconds, planner.cost) } else { (0, Usd::ZERO) };
         let worked = whole.saturating_sub(clock.asked()).saturating_sub(clock.away());
         let text = format!(
             "{} at work, {} forecast with {}",
@@ -99,23 +108,25 @@ fn plan_of(state: &State) -> Plan {
     Plan { tasks: tasks.map(|task| task.spec.clone()).collect() }
 }
 
-fn landed(sheet: &mut Sheet, state: &State) {
-    let mut changesets: BTreeMap<&ChangesetId, (String, Vec<String>)> = BTreeMap::new();
-    for task in state.board.tasks() {
-        if let Phase::Merged { changeset, commit } = &task.phase {
-            let (_, tasks) = changesets
-                .entry(changeset)
-                .or_insert_with(|| (short(commit.as_str()).to_owned(), Vec::new()));
-            tasks.push(format!("{} {}", task.spec.id, first_line(&task.spec.title)));
-        }
-    }
+/// Changesets in the order in which they landed, with the tasks in them.
+fn landed(sheet: &mut Sheet, state: &State, order: &[ChangesetId]) {
     heading(sheet, "Landed");
-    if changesets.is_empty() {
+    if order.is_empty() {
         sheet.paragraph(2, "Nothing.");
         return;
     }
-    for (changeset, (commit, tasks)) in changesets {
-        sheet.behind(&format!("  {changeset} as {commit}: "), &tasks.join("; "));
+    for landed in order {
+        let mut at = "";
+        let mut tasks = Vec::new();
+        for task in state.board.tasks() {
+            if let Phase::Merged { changeset, commit } = &task.phase
+                && changeset == landed
+            {
+                at = short(commit.as_str());
+                tasks.push(format!("{} {}", task.spec.id, first_line(&task.spec.title)));
+            }
+        }
+        sheet.behind(&format!("  {landed} as {at}: "), &tasks.join("; "));
     }
     match &state.publishing {
         Publishing::Published { commit } => {

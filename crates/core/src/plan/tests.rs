@@ -258,6 +258,7 @@ fn the_planners_schema_has_what_a_planner_writes_and_nothing_else() {
             "file_locks",
             "acceptance",
             "risk",
+            "estimate_minutes",
             "model",
             "executor"
         ]

@@ -256,7 +256,7 @@ impl Session {
                 self.later_own(200, Own::Published(commit));
             }
             Action::Ask { gate } => self.later_own(60_000, Own::Answer(gate)),
-            Action::RunHook { number, .. } => self.later_own(30_000, Own::HookEnded(number)),
+            Action::RunHook { number, .. } => self.later_own(300_000, Own::HookEnded(number)),
             Action::WaitUntil { at } => {
                 if !self.waiting {
                     self.waiting = true;
@@ -371,8 +371,9 @@ impl Session {
             }
             Own::HookEnded(number) => {
                 let result = match self.rng.below(4) {
+                    // A session that stops ends what it runs.
+                    _ if self.state.stopping => HookResult::CutShort,
                     0 => HookResult::Failed { reason: "exit code 1".into() },
-                    1 if self.state.stopping => HookResult::CutShort,
                     _ => HookResult::Passed,
                 };
                 self.record(Event::HookFinished { number, result })

@@ -147,7 +147,7 @@ fn paper<'a>(loaded: &'a Loaded, goal: &'a str, plan: Option<&'a Plan>) -> Paper
         session_budget: config.limits.session_budget,
         agent_timeout_seconds: config.limits.agent_timeout.as_secs(),
         weaker_settings: weaker::settings(config),
-        would_refuse: run::missing(loaded).err().map(refusal),
+        would_refuse: run::missing(loaded).err().as_ref().map(refusal),
     }
 }
 
@@ -201,7 +201,7 @@ fn places(loaded: &Loaded, plan: &Plan) -> Vec<Place> {
 }
 
 /// Details that were shown already have no words of their own.
-fn refusal(failure: Failure) -> String {
+fn refusal(failure: &Failure) -> String {
     match failure.message() {
         "" => "see the problems above".to_owned(),
         message => message.to_owned(),

@@ -3,6 +3,7 @@
 use blueflame_core::event::Work;
 use blueflame_core::forecast::simulation::Doing;
 use blueflame_core::forecast::{Forecast, Parallel, Span};
+use blueflame_core::ids::{Role, TaskId};
 use blueflame_core::money::Budget;
 use blueflame_core::plan::Plan;
 use blueflame_core::rules::WaveMode;
@@ -95,7 +96,7 @@ impl Paper<'_> {
         for span in spans {
             let Doing::Agent(Work::Develop { task, .. }) = &span.what else { continue };
             let Some(spec) = plan.tasks.iter().find(|spec| spec.id == *task) else { continue };
-            let needs: Vec<&str> = spec.dependencies.iter().map(|it| it.as_str()).collect();
+            let needs: Vec<&str> = spec.dependencies.iter().map(TaskId::as_str).collect();
             table.row([
                 time(span.start),
                 task.to_string(),
@@ -169,6 +170,9 @@ impl Paper<'_> {
                 agent.executor, agent.model, agent.budget, agent.starts
             );
             sheet.behind(&format!("  {:<11}", agent.role.name()), &text);
+            if agent.role == Role::Planner && self.plan.is_some() {
+                continue;
+            }
             match &agent.command {
                 Some(words) => {
                     let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
@@ -201,7 +205,7 @@ impl Paper<'_> {
         lines(sheet, &table);
         sheet.blank();
         sheet.paragraph(2, &verdict(forecast));
-        let chain: Vec<&str> = forecast.critical_path.iter().map(|it| it.as_str()).collect();
+        let chain: Vec<&str> = forecast.critical_path.iter().map(TaskId::as_str).collect();
         if chain.len() > 1 {
             let text = format!("{} ({})", chain.join(", then "), time(forecast.critical_seconds));
             sheet.behind("  longest chain  ", &text);

@@ -195,17 +195,19 @@ impl Default for Hooks {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Forecast {
-    /// Time and dollars of one planner.
+    /// Time of one planner.
     pub planner_time: Spanned<DurationText>,
+    /// Dollars of one planner.
     #[schemars(range(min = 0.0))]
     pub planner_usd: Spanned<f64>,
-    /// Time and dollars of one worker, for a task whose plan says no
-    /// `estimate_minutes`.
+    /// Time of one worker, for a task whose plan says no `estimate_minutes`.
     pub worker_time: Spanned<DurationText>,
+    /// Dollars of one worker that takes that long.
     #[schemars(range(min = 0.0))]
     pub worker_usd: Spanned<f64>,
-    /// Time and dollars of one validator.
+    /// Time of one validator.
     pub validator_time: Spanned<DurationText>,
+    /// Dollars of one validator.
     #[schemars(range(min = 0.0))]
     pub validator_usd: Spanned<f64>,
     /// Time of the acceptance commands of one task, and of `merge.verify` on one
