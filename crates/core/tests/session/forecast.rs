@@ -3,13 +3,12 @@
 use blueflame_core::event::Work;
 use blueflame_core::forecast::simulation::{self, Doing};
 use blueflame_core::forecast::{Estimate, Estimates, Forecast, Parallel};
-use blueflame_core::lock_path::LockPath;
 use blueflame_core::money::Usd;
 use blueflame_core::plan::{Plan, TaskSpec};
 use blueflame_core::rules::{PerRole, Rules};
 use proptest::prelude::*;
 
-use crate::words::{Details, pipelined, rules, task, usd};
+use crate::words::{Details, lock, pipelined, rules, task, usd};
 
 fn plan(tasks: impl Into<Vec<TaskSpec>>) -> Plan {
     Plan { tasks: tasks.into() }
@@ -129,7 +128,7 @@ fn plans(share: bool) -> impl Strategy<Value = Plan> {
                 let mut spec = minutes(task(&name(number)), long).needs(&needs);
                 spec.priority = priority;
                 if share {
-                    spec.file_locks = vec![LockPath::new(&format!("shared{file}")).unwrap()];
+                    spec.file_locks = vec![lock(&format!("shared{file}"))];
                 }
                 spec
             });
