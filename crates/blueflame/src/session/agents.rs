@@ -227,11 +227,11 @@ async fn listen(
             Report::Warning { text } => {
                 post.send(Occurrence::Warning(format!("{agent}: {text}")));
             }
-            // Of the last two: it waits for nobody any more, and an answer that
-            // comes late is not heard.
-            Report::Seen(Sight::Ready { .. } | Sight::Used { .. })
-            | Report::GrantNotWanted
-            | Report::QuestionsWithdrawn { .. } => {}
+            Report::QuestionsWithdrawn { ticket } => {
+                post.send(Occurrence::TakenBack { agent, ticket });
+            }
+            // It waits for nobody any more; what comes late is not heard.
+            Report::Seen(Sight::Ready { .. } | Sight::Used { .. }) | Report::GrantNotWanted => {}
             Report::Ended => return,
         }
     }

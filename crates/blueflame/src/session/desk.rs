@@ -8,6 +8,7 @@ use std::thread::{self, JoinHandle};
 use blueflame_core::event::Event;
 use blueflame_core::forecast::Forecast;
 use blueflame_core::gate::Gate;
+use blueflame_core::ids::AgentId;
 use blueflame_core::state::{PlanStep, State};
 use tokio::sync::mpsc::UnboundedSender;
 
@@ -31,8 +32,10 @@ pub struct Desk {
     /// Whether an editor or pager of the person has the terminal.
     lent: Option<Lent>,
     post: Post,
-    /// The gate that is being asked; planners' questions are not taken back.
+    /// The gate that is being asked.
     asking: Option<Cancel>,
+    /// Questions of planners, with whose they are and their ticket.
+    questions: Vec<(AgentId, String, Cancel)>,
 }
 
 impl std::fmt::Debug for Request {
@@ -54,7 +57,14 @@ impl Desk {
             }
             respondent.unused()
         });
-        Desk { requests: Some(requests), clerk: Some(clerk), lent, post, asking: None }
+        Desk {
+            requests: Some(requests),
+            clerk: Some(clerk),
+            lent,
+            post,
+            asking: None,
+            questions: Vec::new(),
+        }
     }
 
     pub fn ask(&mut self, gate: Gate, state: State, site: Arc<Site>, page: Option<ChangesetPage>) {
@@ -65,16 +75,39 @@ impl Desk {
 
     pub fn put_questions(
         &mut self,
+        agent: AgentId,
         ticket: String,
         questions: Vec<Question>,
         commands: UnboundedSender<Command>,
     ) {
-        self.put(Request::Questions { ticket, questions, commands });
+        let request = Request::Questions { ticket: ticket.clone(), questions, commands };
+        if let Some(cancel) = self.put(request) {
+            self.questions.push((agent, ticket, cancel));
+        }
     }
 
-    /// Takes the open question back.
+    /// A planner does not want to know any more: one question, or all of its
+    /// questions because it is gone.
+    pub fn take_back(&mut self, agent: &AgentId, ticket: Option<&str>) {
+        let meant = |whose: &AgentId, which: &str| {
+            whose == agent && ticket.is_none_or(|ticket| ticket == which)
+        };
+        for (_, _, cancel) in self.questions.extract_if(.., |(agent, it, _)| meant(agent, it)) {
+            cancel.withdraw();
+        }
+    }
+
+    /// Takes the open gate back.
     pub fn withdraw(&mut self) {
         if let Some(cancel) = self.asking.take() {
+            cancel.withdraw();
+        }
+    }
+
+    /// Takes everything back that the person is asked.
+    pub fn withdraw_all(&mut self) {
+        self.withdraw();
+        for (_, _, cancel) in self.questions.drain(..) {
             cancel.withdraw();
         }
     }
@@ -87,7 +120,7 @@ impl Desk {
     /// Nobody is asked any more. Gives the prepared answers that were never
     /// asked for.
     pub fn close(&mut self) -> Vec<String> {
-        self.withdraw();
+        self.withdraw_all();
         self.requests = None;
         self.clerk.take().and_then(|clerk| clerk.join().ok()).unwrap_or_default()
     }

@@ -232,6 +232,7 @@ impl Session {
                         | Event::AgentStartFailed { agent, .. } = &event
                         {
                             self.agents.remove(agent);
+                            self.desk.take_back(agent, None);
                             self.watch.gone(agent);
                         }
                         Ok(())
@@ -249,11 +250,17 @@ impl Session {
             Occurrence::Asked { agent, ticket, questions } => {
                 if let Some(commands) = self.agents.get(&agent) {
                     self.watch.pause();
-                    self.desk.put_questions(ticket, questions, commands.clone());
+                    let commands = commands.clone();
+                    self.desk.put_questions(agent, ticket, questions, commands);
                 }
                 Ok(())
             }
             Occurrence::Answered => {
+                self.watch.go_on();
+                Ok(())
+            }
+            Occurrence::TakenBack { agent, ticket } => {
+                self.desk.take_back(&agent, Some(&ticket));
                 self.watch.go_on();
                 Ok(())
             }
@@ -371,7 +378,7 @@ impl Session {
     /// The first time: an orderly stop. The second time: everything at once.
     fn stop(&mut self, times: u32) -> Result<(), Failure> {
         let _ = self.stop.send(true);
-        self.desk.withdraw();
+        self.desk.withdraw_all();
         self.watch.go_on();
         if times == 1 {
             self.watch.say("stopping: agents save their work; once more to kill them");

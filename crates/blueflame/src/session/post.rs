@@ -16,6 +16,8 @@ pub enum Occurrence {
     Seen { agent: AgentId, what: String },
     /// A planner asks the person.
     Asked { agent: AgentId, ticket: String, questions: Vec<Question> },
+    /// A planner's question that nobody has to answer any more.
+    TakenBack { agent: AgentId, ticket: String },
     /// The person answered a planner.
     Answered,
     /// Nobody answered a question.

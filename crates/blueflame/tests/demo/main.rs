@@ -141,10 +141,9 @@ fn without_anyone_to_ask_it_says_which_question_is_open() {
 
 /// A planner that asks before it plans, with the real claude: its question comes
 /// to the person's terminal and the answer goes back to it.
-#[test]
-fn a_planner_asks_the_person_at_the_terminal() {
-    let Some(claude) = install::claude() else { return };
-    let env = TestEnv::new();
+/// A session whose planner, the real claude, asks a question.
+fn with_a_planner_that_asks(env: &TestEnv) -> Option<Screen> {
+    let claude = install::claude()?;
     let repository = env.repository("asked");
     repository.write(
         "blueflame.yaml",
@@ -187,12 +186,29 @@ replies:
     screen.wait_for("Which language?");
     screen.wait_for("French");
     screen.wait_for(">");
+    Some(screen)
+}
+
+#[test]
+fn a_planner_asks_the_person_at_the_terminal() {
+    let env = TestEnv::new();
+    let Some(mut screen) = with_a_planner_that_asks(&env) else { return };
     screen.type_line("2");
     screen.wait_for("Greet in French");
     screen.wait_for("[q]uit >");
     screen.type_line("q");
     let (status, shown) = screen.until_the_end();
     assert_eq!(status.code(), Some(4), "{shown}");
+}
+
+#[test]
+fn an_interrupt_at_a_planners_question_leaves() {
+    let env = TestEnv::new();
+    let Some(screen) = with_a_planner_that_asks(&env) else { return };
+    screen.interrupt();
+    let (status, shown) = screen.until_the_end();
+    assert_eq!(status.code(), Some(130), "{shown}");
+    assert!(shown.contains("blueflame resume"), "{shown}");
 }
 
 #[test]

@@ -86,6 +86,14 @@ impl Screen {
         while let Ok(bytes) = self.shown.recv_timeout(PATIENCE) {
             self.text.push_str(&String::from_utf8_lossy(&bytes));
         }
+        if self.child.try_wait().unwrap().is_none() {
+            // It may just be about to go.
+            std::thread::sleep(std::time::Duration::from_secs(2));
+        }
+        if self.child.try_wait().unwrap().is_none() {
+            self.child.kill().unwrap();
+            panic!("it does not end: {}", self.text);
+        }
         (self.child.wait().unwrap(), self.text)
     }
 }
