@@ -57,7 +57,7 @@ fn words(event: &Event) -> String {
         Event::SessionResumed { repaired_bytes: Some(bytes) } => {
             format!("the session was resumed; {bytes} bytes of an unfinished write were set aside")
         }
-        Event::StopRequested => "the person asked to stop".into(),
+        Event::StopRequested => "the session is to stop".into(),
         Event::SessionSuspended => "the session was suspended; it can be resumed".into(),
         Event::SessionEnded { end } => format!("the session ended: {}", ending(*end)),
         Event::CycleStarted { cycle, .. } => format!("cycle {cycle} began with development"),

@@ -385,7 +385,7 @@ mod tests {
         progress.clear().unwrap();
         assert_eq!(
             String::from_utf8(out).unwrap(),
-            "02:40:00Z  validation began\n02:40:00Z  the person asked to stop\n"
+            "02:40:00Z  validation began\n02:40:00Z  the session is to stop\n"
         );
     }
 

@@ -381,7 +381,11 @@ impl Session {
         self.desk.withdraw_all();
         self.watch.go_on();
         if times == 1 {
-            self.watch.say("stopping: agents save their work; once more to kill them");
+            self.watch.say(if self.state.crew.live().is_empty() {
+                "stopping"
+            } else {
+                "stopping: agents save their work; once more to kill them"
+            });
             if self.state.stopping {
                 return Ok(());
             }

@@ -110,6 +110,24 @@ fn a_recorded_session_can_be_had_again_without_a_model() {
 }
 
 #[test]
+fn the_first_script_of_the_documentation_does_what_it_says() {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/scripted-model.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let script = page.split("```").nth(1).and_then(|it| it.strip_prefix("yaml\n")).unwrap();
+    let stage = Stage::new("");
+    stage.write(
+        "blueflame.yaml",
+        "schema_version: 2\nproject: {name: documented}\nexecutors: {default: embedded}\n\
+         gateway: {upstream: \"script:script.yaml\"}\n",
+    );
+    stage.write("script.yaml", script);
+    stage.git(&["add", "--all"]);
+    stage.git(&["commit", "-q", "--amend", "--no-edit"]);
+    stage.blueflame(&["run", "--task", "greet", "--yes"]).exits(0);
+    assert_eq!(stage.landed(), ["feat(task-001): greet"]);
+}
+
+#[test]
 fn what_was_never_recorded_cannot_be_replayed() {
     let stage = three_tasks(Stage::new(MANY));
     let config = stage.read("blueflame.yaml");
