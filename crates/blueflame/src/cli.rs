@@ -102,6 +102,12 @@ pub enum Command {
     /// event, and takes every decision again. It works beside a running session
     /// and never changes the journal.
     Replay(Replay),
+    /// See what is there and what is missing, with what to type
+    ///
+    /// Looks at git, the repository, the configuration, the executors, the model
+    /// provider, memory and disk. Nothing is changed, and no request is made.
+    /// Exits with 3 if no session could begin.
+    Doctor(Doctor),
     /// Check or show the configuration, or print its JSON Schema
     Config {
         #[command(subcommand)]
@@ -195,6 +201,14 @@ pub struct Status {
     /// Show what it came to so far, as at the end of `run`
     #[arg(long, conflicts_with_all = ["json", "watch"])]
     pub summary: bool,
+}
+
+/// How to show it.
+#[derive(Debug, Args)]
+pub struct Doctor {
+    /// Print one JSON document
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// Which session, and how to show it.

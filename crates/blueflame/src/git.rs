@@ -61,6 +61,12 @@ impl Git {
         Git { dir: dir.into() }
     }
 
+    /// What git says about its version. It is asked outside of any repository.
+    pub fn version() -> Result<String, GitError> {
+        let git = Git::in_dir("/");
+        Ok(git.answer(&["version"])?.trim().to_owned())
+    }
+
     /// The root of the work tree that the directory belongs to.
     pub fn top_level(&self) -> Result<PathBuf, GitError> {
         self.path(&["rev-parse", "--show-toplevel"])

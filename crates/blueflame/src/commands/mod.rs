@@ -6,6 +6,7 @@ mod cleanup;
 mod config;
 mod cost;
 mod demo;
+mod doctor;
 mod dry_run;
 mod init;
 mod log;
@@ -31,6 +32,7 @@ use crate::failure::{Failure, Kind};
 pub fn run(cli: Cli) -> ExitCode {
     let done = match cli.command {
         Command::Config { command } => config::run(&command, &cli.common).map(succeeded),
+        Command::Doctor(arguments) => doctor::run(&arguments, &cli.common).map(succeeded),
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Run(arguments) => run::run(&arguments, &cli.common),
         Command::Resume(arguments) => resume::run(&arguments, &cli.common),

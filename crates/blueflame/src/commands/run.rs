@@ -13,13 +13,13 @@ use blueflame_core::ids::{ExecutorName, SessionId};
 use blueflame_core::plan::{Plan, PlanContext};
 use blueflame_core::rules::PerRole;
 use blueflame_core::state::State;
-use blueflame_gateway::credential::Credential;
-use blueflame_gateway::upstream::{BadUpstream, Surroundings, Upstream};
+use blueflame_gateway::upstream::BadUpstream;
 use jiff::Timestamp;
 
 use crate::cli::{Common, Run};
 use crate::config_file::{self, Loaded};
 use crate::diagnostics;
+use crate::doctor;
 use crate::executor::{self, find};
 use crate::failure::{Failure, Kind};
 use crate::file_system::Remote;
@@ -294,24 +294,14 @@ fn check_prerequisites(loaded: &Loaded) -> Result<(), Failure> {
 }
 
 fn check_upstream(loaded: &Loaded) -> Result<(), Failure> {
-    let config = &loaded.config.gateway;
-    if matches!(config.upstream, blueflame_core::config::Upstream::Replay(_)) {
-        return Ok(());
-    }
-    let key = std::env::var(&config.credential_env).ok();
-    let key = key.map(Credential::new).transpose().map_err(|error| {
-        Failure::new(Kind::Missing, format!("`{}`: {error}", config.credential_env))
-    })?;
-    let directory = loaded.path.parent().unwrap_or(Path::new("."));
-    let surroundings = Surroundings { directory, key, recordings: Vec::new() };
-    match Upstream::configured(config, &surroundings) {
-        Ok(_) => Ok(()),
+    match doctor::upstream(loaded) {
+        Ok(()) => Ok(()),
         Err(BadUpstream::Script { path, text, problems }) => {
             diagnostics::show(&problems, &path.display().to_string(), &text);
             Err(Failure::new(Kind::Usage, ""))
         }
         Err(error @ BadUpstream::NoKey { .. }) => Err(Failure::new(Kind::Missing, error)
-            .hint(format!("put your key into {}", config.credential_env))
+            .hint(format!("put your key into {}", loaded.config.gateway.credential_env))
             .hint("or try it without: `blueflame demo`")),
         Err(error) => Err(Failure::new(Kind::Missing, error)),
     }

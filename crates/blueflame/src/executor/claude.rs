@@ -36,6 +36,10 @@ impl Executor for Claude {
         Some(Tested { from: Version(2, 1, 197), to: Version(2, 1, 197) })
     }
 
+    fn remedy(&self) -> &'static str {
+        "npm install --global @anthropic-ai/claude-code"
+    }
+
     fn takes_login(&self) -> bool {
         true
     }

@@ -21,6 +21,10 @@ impl Executor for Embedded {
         None
     }
 
+    fn remedy(&self) -> &'static str {
+        "install Blue Flame again: it is part of it"
+    }
+
     fn launch(&self, order: &Order, ground: &Ground<'_>) -> Launch {
         let system = ground.files.join("system-prompt.md");
         let mut files = vec![(system.clone(), order.system.clone())];

@@ -34,6 +34,9 @@ pub trait Executor: fmt::Debug + Sync {
     /// means nothing.
     fn tested(&self) -> Option<Tested>;
 
+    /// What to type when it is missing or broken.
+    fn remedy(&self) -> &str;
+
     /// Whether it can use a login of the person ([`Ground::login`]).
     fn takes_login(&self) -> bool {
         false
@@ -267,6 +270,10 @@ mod tests {
     }
 
     impl Executor for Plain {
+        fn remedy(&self) -> &'static str {
+            ""
+        }
+
         fn name(&self) -> &str {
             &self.name
         }

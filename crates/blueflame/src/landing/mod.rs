@@ -171,12 +171,15 @@ impl Landing {
 
     /// Who commits here: as the person has told git, or else the program.
     pub fn identity(&self) -> Result<Author, LandingError> {
+        let program = || Author { name: "Blue Flame".into(), email: "blueflame@localhost".into() };
+        Ok(self.person()?.unwrap_or_else(program))
+    }
+
+    /// The person, if git knows them.
+    pub fn person(&self) -> Result<Option<Author>, LandingError> {
         let name = self.setting("user.name", &[])?;
         let email = self.setting("user.email", &[])?;
-        Ok(match (name, email) {
-            (Some(name), Some(email)) => Author { name, email },
-            _ => Author { name: "Blue Flame".into(), email: "blueflame@localhost".into() },
-        })
+        Ok(name.zip(email).map(|(name, email)| Author { name, email }))
     }
 
     /// Gives something that is in the way a while to go away.

@@ -47,6 +47,7 @@ use crate::attempt::messages::Command;
 use crate::failure::{Failure, Kind};
 use crate::history;
 use crate::journal::Writer;
+use crate::memory;
 use crate::people::{Respondent, Unanswered};
 use crate::process_tree;
 use crate::projections::Projections;
@@ -363,7 +364,7 @@ impl Session {
         if self.state.rules.memory_per_agent_mb.is_none() {
             return Ok(());
         }
-        let Some(free_mb) = free_memory_mb() else { return Ok(()) };
+        let Some(free_mb) = memory::free_mb() else { return Ok(()) };
         // Only what changes anything is worth a line in the journal.
         let mut then = self.state.clone();
         let event = Event::MemorySampled { free_mb };
@@ -441,14 +442,6 @@ fn random_number() -> Result<u32, Failure> {
     let mut bytes = [0; 4];
     getrandom::fill(&mut bytes).map_err(internal)?;
     Ok(u32::from_ne_bytes(bytes))
-}
-
-/// What the kernel thinks could be used without swapping.
-fn free_memory_mb() -> Option<u64> {
-    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
-    let kib: u64 = line.trim().trim_end_matches("kB").trim().parse().ok()?;
-    Some(kib / 1024)
 }
 
 /// A journal to go on with, the state it leads to, and the bytes of a torn

@@ -11,7 +11,7 @@ use crate::terminal::Terminal;
 const PROGRAM: &str = env!("CARGO_BIN_EXE_blueflame");
 
 /// A directory of programs with git in it, and nothing of the machine.
-fn programs(env: &TestEnv) -> PathBuf {
+pub fn programs(env: &TestEnv) -> PathBuf {
     let directory = env.path("bin");
     if !directory.exists() {
         std::fs::create_dir(&directory).unwrap();
@@ -22,13 +22,13 @@ fn programs(env: &TestEnv) -> PathBuf {
     directory
 }
 
-fn install(env: &TestEnv, name: &str, script: &str) {
+pub fn install(env: &TestEnv, name: &str, script: &str) {
     let path = programs(env).join(name);
     std::fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
 }
 
-fn command(env: &TestEnv, place: &Path, arguments: &[&str]) -> Command {
+pub fn command(env: &TestEnv, place: &Path, arguments: &[&str]) -> Command {
     let mut command = env.command(PROGRAM);
     command.args(arguments).current_dir(place).env("PATH", programs(env));
     command

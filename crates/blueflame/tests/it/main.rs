@@ -3,6 +3,7 @@
 
 mod config_messages;
 mod cost_command;
+mod doctor_command;
 mod documents;
 mod history_commands;
 mod init_command;

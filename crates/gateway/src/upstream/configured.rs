@@ -7,7 +7,7 @@ use blueflame_core::config;
 use blueflame_core::yaml::Problem;
 
 use super::{BadAddress, BadCertificates, BadRecording, Replay, Timeouts, Trust, Upstream, Web};
-use crate::credential::Credential;
+use crate::credential::{BadCredential, Credential};
 use crate::script::Script;
 
 /// What a configuration leaves to the place where it is used.
@@ -26,6 +26,8 @@ pub struct Surroundings<'s> {
 pub enum BadUpstream {
     #[error("`{provider}` needs a key, and `{variable}` is not set")]
     NoKey { provider: String, variable: String },
+    #[error("`{variable}`: {source}")]
+    BadKey { variable: String, source: BadCredential },
     #[error(transparent)]
     Address(#[from] BadAddress),
     #[error("`gateway.ca_file`: {0}")]

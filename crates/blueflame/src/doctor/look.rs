@@ -1,0 +1,254 @@
+//! One look for each thing.
+
+use std::path::{Path, PathBuf};
+
+use blueflame_core::config::Config;
+use blueflame_core::ids::{ExecutorName, Role};
+use blueflame_gateway::credential::Credential;
+use blueflame_gateway::upstream::{BadUpstream, Surroundings, Upstream};
+
+use super::Finding;
+use crate::config_file::Loaded;
+use crate::executor::{self, Version, find};
+use crate::file_system::FileSystem;
+use crate::git::{Git, GitError};
+use crate::landing::Landing;
+use crate::memory;
+
+/// Merges are made with what this version brought.
+pub const OLDEST_GIT: Version = Version(2, 40, 0);
+
+/// Below this a session may well stop for want of room.
+const LITTLE_DISK: u64 = 2 << 30;
+
+/// What is examined.
+#[derive(Debug)]
+pub struct Place<'p> {
+    pub directory: PathBuf,
+    /// `None` if there is none that can be used.
+    pub loaded: Option<&'p Loaded>,
+}
+
+/// Looks at everything, in the order in which a person would put it right.
+pub fn examine(place: &Place<'_>) -> Vec<Finding> {
+    let mut findings = vec![git()];
+    let repository = place.loaded.map_or(place.directory.clone(), |it| it.repository.clone());
+    findings.extend(repository_at(&repository));
+    match place.loaded {
+        Some(loaded) => {
+            findings.push(Finding::good("configuration", loaded.name.clone()));
+            findings.extend(executors(&loaded.config));
+            findings.push(model(loaded));
+            findings.extend(memory(&loaded.config));
+        }
+        None => findings.push(Finding::missing(
+            "configuration",
+            "there is none that can be used",
+            "`blueflame init` writes one; `blueflame config check` says what is wrong with one",
+        )),
+    }
+    findings
+}
+
+fn git() -> Finding {
+    let newer = "install git 2.40 or newer: `apt install git`, `brew install git`";
+    match Git::version() {
+        Ok(said) => match Version::find(&said) {
+            Some(version) if version >= OLDEST_GIT => Finding::good("git", version.to_string()),
+            Some(version) => Finding::missing("git", format!("{version} is too old"), newer),
+            None => Finding::warning("git", format!("does not say its version: `{said}`"), None),
+        },
+        Err(error) => Finding::missing("git", error.to_string(), newer),
+    }
+}
+
+fn repository_at(directory: &Path) -> Vec<Finding> {
+    let git = Git::in_dir(directory);
+    let common = match git.common_dir() {
+        Ok(common) => common,
+        Err(GitError::NotInstalled) => return Vec::new(),
+        Err(error) => {
+            let fix = "go to your project, or make it one: `git init`";
+            return vec![Finding::missing("repository", error.to_string(), fix)];
+        }
+    };
+    let mut findings = vec![match git.has_commit() {
+        Ok(true) => Finding::good("repository", directory.display().to_string()),
+        _ => Finding::missing(
+            "repository",
+            "it has no commit to start from",
+            "git commit --allow-empty -m \"chore: begin\"",
+        ),
+    }];
+    findings.extend(file_system(&common));
+    findings.push(disk(&common));
+    findings.extend(identity(directory));
+    findings
+}
+
+fn file_system(common: &Path) -> Option<Finding> {
+    match FileSystem::of(common) {
+        Ok(FileSystem::Remote(name)) => Some(Finding::missing(
+            "file system",
+            format!("the repository is on {name}, where locks and flushes cannot be trusted"),
+            "clone it to a local disk",
+        )),
+        Ok(FileSystem::Local) | Err(_) => None,
+    }
+}
+
+fn disk(directory: &Path) -> Finding {
+    match rustix::fs::statvfs(directory) {
+        Ok(disk) => {
+            let free = disk.f_bavail.saturating_mul(disk.f_frsize);
+            let says = format!("{:.1} GB free", gigabytes(free));
+            if free < LITTLE_DISK {
+                let fix = "each agent has a copy of the work tree; `blueflame cleanup` makes room";
+                Finding::warning("disk", says, Some(fix))
+            } else {
+                Finding::good("disk", says)
+            }
+        }
+        Err(error) => Finding::warning("disk", format!("cannot be asked: {error}"), None),
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "shown with one digit")]
+fn gigabytes(bytes: u64) -> f64 {
+    bytes as f64 / 1e9
+}
+
+fn identity(repository: &Path) -> Option<Finding> {
+    let landing = Landing::open(repository).ok()?;
+    Some(match landing.person() {
+        Ok(Some(author)) => {
+            Finding::good("identity", format!("{} <{}>", author.name, author.email))
+        }
+        Ok(None) => Finding::warning(
+            "identity",
+            "git does not know you: commits will be by Blue Flame",
+            Some("git config --global user.name \"...\"; git config --global user.email ..."),
+        ),
+        Err(error) => Finding::warning("identity", error.to_string(), None),
+    })
+}
+
+/// Each executor that some role may use, and whether it can.
+fn executors(config: &Config) -> Vec<Finding> {
+    let chains = Role::ALL.map(|role| (role, config.executors.chains.of(role)));
+    let mut names: Vec<&ExecutorName> = Vec::new();
+    for name in chains.iter().flat_map(|(_, chain)| chain.iter()) {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    let looked: Vec<(&ExecutorName, Result<Usable, Lacking>)> =
+        names.into_iter().map(|name| (name, look_at(name))).collect();
+    let usable =
+        |name: &ExecutorName| looked.iter().any(|(known, found)| *known == name && found.is_ok());
+    let finding = |(name, found): &(&ExecutorName, Result<Usable, Lacking>)| {
+        let subject = format!("executor {name}");
+        let mine = || chains.iter().filter(|(_, chain)| chain.contains(name));
+        match found {
+            Ok(Usable { says, warning }) => {
+                let roles: Vec<String> = mine().map(|(role, _)| role.to_string()).collect();
+                let says = format!("{says}, for {}", roles.join(", "));
+                match warning {
+                    Some(warning) => Finding::warning(subject, format!("{says}\n{warning}"), None),
+                    None => Finding::good(subject, says),
+                }
+            }
+            Err(Lacking { says, fix }) if mine().all(|(_, chain)| chain.iter().any(usable)) => {
+                Finding::warning(subject, format!("{says}; another one steps in"), Some(fix))
+            }
+            Err(Lacking { says, fix }) => Finding::missing(subject, says, fix),
+        }
+    };
+    looked.iter().map(finding).collect()
+}
+
+struct Usable {
+    says: String,
+    warning: Option<String>,
+}
+
+struct Lacking {
+    says: String,
+    fix: String,
+}
+
+fn look_at(name: &ExecutorName) -> Result<Usable, Lacking> {
+    let Some(known) = executor::named(name.as_str()) else {
+        let fix = "choose another under `executors` in the configuration".to_owned();
+        return Err(Lacking { says: "cannot run agents yet".to_owned(), fix });
+    };
+    let lacking = |says: String| Lacking { says, fix: known.remedy().to_owned() };
+    let program = find::program(known)
+        .ok_or_else(|| lacking("is not installed, or not in PATH".to_owned()))?;
+    match find::look(known, &program) {
+        find::Found::Broken { why } => {
+            Err(lacking(format!("{} does not run: {why}", program.display())))
+        }
+        find::Found::Usable { version, warning } => {
+            Ok(Usable { says: format!("{version} at {}", program.display()), warning })
+        }
+    }
+}
+
+fn model(loaded: &Loaded) -> Finding {
+    let gateway = &loaded.config.gateway;
+    let says = loaded.file.gateway.upstream.value.clone();
+    match upstream(loaded) {
+        Ok(()) if matches!(gateway.upstream, blueflame_core::config::Upstream::Script(_)) => {
+            Finding::good("model", format!("{says}: scripted answers, nothing is spent"))
+        }
+        Ok(()) => Finding::good("model", says),
+        Err(error) => {
+            let fix = match &error {
+                BadUpstream::NoKey { variable, .. } => format!(
+                    "export {variable}=..., or use your login with `gateway.passthrough_auth: \
+                     true`"
+                ),
+                _ => "correct `gateway` in the configuration".to_owned(),
+            };
+            Finding::missing("model", error.to_string(), &fix)
+        }
+    }
+}
+
+/// Whether requests could be sent, as far as that can be told without sending
+/// one.
+pub fn upstream(loaded: &Loaded) -> Result<(), BadUpstream> {
+    let config = &loaded.config.gateway;
+    if matches!(config.upstream, blueflame_core::config::Upstream::Replay(_)) {
+        // Where its traffic is, only the store of a session can tell.
+        return Ok(());
+    }
+    let key = std::env::var(&config.credential_env).ok();
+    let key = key.map(Credential::new).transpose().map_err(|source| BadUpstream::BadKey {
+        variable: config.credential_env.clone(),
+        source,
+    })?;
+    let directory = loaded.path.parent().unwrap_or(Path::new("."));
+    let surroundings = Surroundings { directory, key, recordings: Vec::new() };
+    Upstream::configured(config, &surroundings).map(|_| ())
+}
+
+fn memory(config: &Config) -> Option<Finding> {
+    let each = config.concurrency.memory_per_agent_mb?;
+    let workers = config.concurrency.workers;
+    Some(match memory::free_mb() {
+        None => Finding::warning("memory", "how much is free cannot be told", None),
+        Some(free) => {
+            let says = format!("{free} MB free, {each} MB for each agent");
+            let fit = free / each.max(1);
+            if fit < u64::from(workers) {
+                let fix = "nothing has to be done: fewer agents will run at a time";
+                let says = format!("{says}: room for {fit} of {workers} workers");
+                Finding::warning("memory", says, Some(fix))
+            } else {
+                Finding::good("memory", says)
+            }
+        }
+    })
+}

@@ -1,0 +1,110 @@
+//! `blueflame doctor`: what is missing is found, and what to type is said.
+
+use blueflame_testkit::{Ran, Repository, TestEnv};
+
+use crate::init_command::{command, install, programs};
+
+const SCRIPTED: &str = "schema_version: 2\n\
+    project: {name: looked-at, base_branch: main}\n\
+    concurrency: {adaptive: false}\n\
+    executors: {default: embedded}\n\
+    gateway: {upstream: 'script:script.yaml'}\n";
+
+fn project<'e>(env: &'e TestEnv, config: &str) -> Repository<'e> {
+    let repository = env.repository("project");
+    repository.write("blueflame.yaml", config);
+    repository.write("script.yaml", "replies: [{say: hi}]\n");
+    repository.commit("start");
+    repository
+}
+
+fn doctor(env: &TestEnv, repository: &Repository<'_>) -> Ran {
+    env.run(command(env, repository.path(), &["doctor"]))
+}
+
+/// The line about a subject, and what follows it up to the next one.
+fn about<'r>(ran: &'r Ran, subject: &str) -> &'r str {
+    let page = &ran.stdout;
+    let start = page.find(&format!("{subject} ")).unwrap_or_else(|| panic!("no {subject}: {page}"));
+    let next = page[start..]
+        .match_indices('\n')
+        .find(|(at, _)| page[start + at + 1..].chars().next().is_none_or(|c| !c.is_whitespace()));
+    &page[start..start + next.map_or(page.len() - start, |(at, _)| at)]
+}
+
+#[test]
+fn with_everything_there_a_session_can_begin() {
+    let env = TestEnv::new();
+    let ran = doctor(&env, &project(&env, SCRIPTED));
+    assert_eq!(ran.code(), Some(0), "{}", ran.stdout);
+    assert!(about(&ran, "model").contains("nothing is spent"), "{}", ran.stdout);
+    let roles = "for planner, worker, validator, merger";
+    assert!(about(&ran, "executor embedded").contains(roles), "{}", ran.stdout);
+    assert!(!ran.stdout.contains("MISSING"), "{}", ran.stdout);
+}
+
+#[test]
+fn each_thing_that_is_missing_is_said_with_a_remedy() {
+    let env = TestEnv::new();
+    let place = env.path("nowhere");
+    std::fs::create_dir(&place).unwrap();
+    let ran = env.run(command(&env, &place, &["doctor"]));
+    assert_eq!(ran.code(), Some(3), "{}", ran.stdout);
+    assert!(about(&ran, "repository").contains("-> go to your project"), "{}", ran.stdout);
+    assert!(about(&ran, "configuration").contains("`blueflame init`"), "{}", ran.stdout);
+
+    let config = "schema_version: 2\n\
+        project: {name: p, base_branch: main}\n\
+        executors: {default: claude}\n\
+        gateway: {credential_env: MY_OWN_KEY}\n";
+    let repository = project(&env, config);
+    let ran = doctor(&env, &repository);
+    assert_eq!(ran.code(), Some(3), "{}", ran.stdout);
+    assert!(about(&ran, "executor claude").contains("npm install --global"), "{}", ran.stdout);
+    assert!(about(&ran, "model").contains("export MY_OWN_KEY=..."), "{}", ran.stdout);
+
+    // With a second choice, and with the program there but not running.
+    let config = config.replace("claude}", "claude, fallback: [embedded]}");
+    repository.write("blueflame.yaml", &config);
+    install(&env, "claude", "exit 7");
+    let ran = doctor(&env, &repository);
+    let claude = about(&ran, "executor claude");
+    assert!(claude.contains("warning") && claude.contains("does not run"), "{}", ran.stdout);
+    assert!(claude.contains("another one steps in"), "{}", ran.stdout);
+    install(&env, "claude", "echo 1.0.0");
+    let ran = doctor(&env, &repository);
+    assert!(about(&ran, "executor claude").contains("never tested"), "{}", ran.stdout);
+}
+
+#[test]
+fn an_old_git_is_noticed() {
+    let env = TestEnv::new();
+    let repository = project(&env, SCRIPTED);
+    let git = programs(&env).join("git");
+    let real = std::fs::read_link(&git).unwrap();
+    std::fs::remove_file(&git).unwrap();
+    // Whatever comes before the subcommand, the last word is `version`.
+    let old = format!(
+        "eval last=\\${{$#}}\n\
+         if test \"$last\" = version; then echo git version 2.30.2; exit; fi\n\
+         exec {} \"$@\"",
+        real.display()
+    );
+    install(&env, "git", &old);
+    let ran = doctor(&env, &repository);
+    assert_eq!(ran.code(), Some(3), "{}", ran.stdout);
+    assert!(about(&ran, "git").contains("2.30.2 is too old"), "{}", ran.stdout);
+}
+
+#[test]
+fn programs_are_told_the_same() {
+    let env = TestEnv::new();
+    let repository = project(&env, SCRIPTED);
+    let ran = env.run(command(&env, repository.path(), &["doctor", "--json"]));
+    // Nobody has told git in this home who they are.
+    let document: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!(document["standing"], "warning", "{document}");
+    let subjects = document["findings"].as_array().unwrap().iter();
+    let subjects: Vec<&str> = subjects.map(|it| it["subject"].as_str().unwrap()).collect();
+    assert!(subjects.contains(&"git") && subjects.contains(&"disk"), "{subjects:?}");
+}
