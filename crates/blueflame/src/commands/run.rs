@@ -26,6 +26,7 @@ use crate::file_system::Remote;
 use crate::journal::{Header, Writer};
 use crate::people::{Decisions, Respondent, Terminal};
 use crate::repo_lock::{Holder, RepoLock};
+use crate::sandbox::{self, Tier};
 use crate::session::site::{Manner, Site};
 use crate::session::{self, Entry, Left, Session, Watch};
 use crate::store::{SessionDir, Store, WritableStore};
@@ -59,10 +60,10 @@ pub fn start(
     asking: &Asking,
     json: bool,
 ) -> Result<ExitCode, Failure> {
-    check_prerequisites(&loaded)?;
+    let tier = check_prerequisites(&loaded)?;
     let now = free_moment(store)?;
     let (lock, directory) = begin(store, now)?;
-    let site = Arc::new(Site::new(loaded, directory, now, asking.manner())?);
+    let site = Arc::new(Site::new(loaded, directory, now, asking.manner(tier))?);
     let first = session::first_event(&site, goal, plan);
     let state = State::begin(now, &first).map_err(|illegal| Failure::new(Kind::Usage, illegal))?;
     let header = Header::new(site.session.id().clone());
@@ -87,12 +88,12 @@ pub fn go_on(
     asking: &Asking,
     json: bool,
 ) -> Result<ExitCode, Failure> {
-    check_prerequisites(&loaded)?;
+    let tier = check_prerequisites(&loaded)?;
     let now = Timestamp::now();
     let id = directory.id().clone();
     let lock = RepoLock::take(store, &Holder::this_process(id.clone(), now))?;
     let (journal, state, repaired) = session::reopen(&directory)?;
-    let site = Arc::new(Site::new(loaded, directory, state.started_at, asking.manner())?);
+    let site = Arc::new(Site::new(loaded, directory, state.started_at, asking.manner(tier))?);
     if let Some(end) = state.ended() {
         eprintln!("session {id} has ended: {}", crate::narrate::ending(end));
         lock.release()?;
@@ -156,8 +157,8 @@ impl Asking {
         }
     }
 
-    fn manner(&self) -> Manner {
-        Manner { interactive: self.interactive }
+    fn manner(&self, tier: Tier) -> Manner {
+        Manner { interactive: self.interactive, tier }
     }
 
     fn respondent(&self) -> Result<Respondent, Failure> {
@@ -235,7 +236,7 @@ pub fn use_executor(config: &mut Config, name: &str) -> Result<(), Failure> {
 }
 
 /// What has to be there before anything starts.
-fn check_prerequisites(loaded: &Loaded) -> Result<(), Failure> {
+fn check_prerequisites(loaded: &Loaded) -> Result<Tier, Failure> {
     let config = &loaded.config;
     let chains = &config.executors.chains;
     for chain in [&chains.planner, &chains.worker, &chains.validator, &chains.merger] {
@@ -269,11 +270,12 @@ fn check_prerequisites(loaded: &Loaded) -> Result<(), Failure> {
         }
     }
     check_upstream(loaded)?;
-    eprintln!(
-        "warning: this version has no sandbox yet: tool calls are judged, and nothing else \
-         keeps an agent from what you can do yourself"
-    );
-    Ok(())
+    let blueflame = std::env::current_exe().map_err(|error| Failure::new(Kind::Missing, error))?;
+    let tier = sandbox::choose(config.sandbox.mode, &blueflame)?;
+    if let Some(weakness) = tier.weakness() {
+        eprintln!("warning: {weakness}");
+    }
+    Ok(tier)
 }
 
 fn check_upstream(loaded: &Loaded) -> Result<(), Failure> {

@@ -17,6 +17,8 @@ use crate::rules::WaveMode;
 use crate::yaml::{Problem, Problems, Spanned};
 use values::Check;
 
+pub use agents::holds_credentials;
+
 pub(super) fn check(file: &ConfigFile) -> (Option<Config>, Vec<Problem>) {
     let problems = Problems::default();
     let check = Check { problems: &problems };
