@@ -110,6 +110,9 @@ fn facts(state: &State, scene: &Scene) -> Vec<(&'static str, String)> {
         facts
             .push(("note", format!("{} percent of the budget are used", state.rules.warn_percent)));
     }
+    if let Some(weakness) = &state.rules.weaker_sandbox {
+        facts.push(("sandbox", weakness.clone()));
+    }
     if let Some(gate) = &state.gate {
         facts.push(("waiting", format!("for the person, {}", narrate::question(gate))));
         facts.push(("answer", format!("{}{}", choices(gate), where_to_answer(state, scene))));

@@ -46,6 +46,7 @@ fn rules() -> Rules {
             merger: claude(),
         },
         publish: true,
+        weaker_sandbox: None,
     }
 }
 

@@ -27,6 +27,9 @@ pub struct Rules {
     pub executors: PerRole<Vec<ExecutorName>>,
     /// Whether landed work goes on to the base branch, or stays on its own.
     pub publish: bool,
+    /// What is weaker about the sandbox than it could be, for everyone to see.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub weaker_sandbox: Option<String>,
 }
 
 /// One value for each role.

@@ -77,7 +77,9 @@ pub fn start(
     eprintln!("session {id} begins; `blueflame status` shows it from another terminal");
     let respondent = asking.respondent()?;
     let session = Session::new(site, lock, journal, state, respondent, watch);
-    finish(&id, runtime()?.block_on(session.run()))
+    let left = runtime()?.block_on(session.run());
+    remind(tier);
+    finish(&id, left)
 }
 
 /// Goes on with a session that was left.
@@ -106,7 +108,15 @@ pub fn go_on(
         session.take_over(repaired).await?;
         session.run().await
     });
+    remind(tier);
     finish(&id, left)
+}
+
+/// What was weaker about the sandbox is the last word, too.
+fn remind(tier: Tier) {
+    if let Some(weakness) = tier.weakness() {
+        eprintln!("note: agents worked with {weakness}");
+    }
 }
 
 fn runtime() -> Result<tokio::runtime::Runtime, Failure> {

@@ -22,6 +22,9 @@ pub struct Document<'a> {
     held: Option<Budget>,
     /// What of the budget is neither spent nor held.
     left: Option<Budget>,
+    /// What is weaker about the sandbox than it could be.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    weaker_sandbox: Option<&'a str>,
     orchestrator: OrchestratorView<'a>,
     task_list: Vec<TaskView<'a>>,
     agents: Vec<AgentView<'a>>,
@@ -108,6 +111,7 @@ pub fn document<'a>(state: &'a State, scene: &'a Scene) -> Document<'a> {
         status: projection::status_file(state),
         held: state.crew.held(),
         left: state.crew.left(),
+        weaker_sandbox: state.rules.weaker_sandbox.as_deref(),
         orchestrator: match &scene.orchestrator {
             Orchestrator::NotAsked => OrchestratorView::Unknown,
             Orchestrator::Gone => OrchestratorView::None,

@@ -91,6 +91,7 @@ pub fn draw(terms: &Terms, occupant: &Occupant<'_>) -> Result<Plan, DrawError> {
         views: BTreeMap::new(),
         open: BTreeMap::new(),
         home: occupant.home.to_owned(),
+        gateway: occupant.gateway.map(Path::to_owned),
         limits: terms.limits.clone(),
     };
     if terms.tier == Tier::Off {

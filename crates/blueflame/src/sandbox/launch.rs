@@ -11,10 +11,11 @@ use std::env;
 use std::ffi::OsString;
 use std::fs;
 use std::io::{self, Read, Write};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{
@@ -27,9 +28,10 @@ use rustix::thread::{
     set_no_new_privs,
 };
 
-use super::plan::{Limits, Plan, Tier};
+use super::plan::{Limits, Plan, Tier, View};
 use super::syscalls::{self, Forked};
-use super::{filter, root, rules, watch};
+use super::{broker, filter, root, rules, watch};
+use crate::process_tree;
 
 /// The variable in which the launcher finds the plan, as JSON. It is not passed
 /// on.
@@ -58,12 +60,102 @@ pub fn become_program(parent: u32, program: &[OsString]) -> io::Result<Infallibl
             setsid()?;
             exec(program)
         }
-        Tier::Landlock => {
+        Tier::Landlock => brokered(&plan, parent, program),
+        Tier::Namespaces => namespaces(&plan, program),
+    }
+}
+
+/// Without namespaces, this process stays outside: it answers for connections,
+/// adopts whatever loses its parents, and ends all of it.
+fn brokered(plan: &Plan, parent: u32, program: &[OsString]) -> io::Result<Infallible> {
+    // It has to outlive whoever started it for as long as it takes to end the rest.
+    set_parent_process_death_signal(None)?;
+    let starter = i32::try_from(parent).ok().and_then(Pid::from_raw);
+    let starter = starter.ok_or_else(|| io::Error::other("who started it?"))?;
+    let starter = pidfd_open(starter, PidfdFlags::empty())?;
+    process_tree::adopt_orphans()?;
+    let (mut ready, mut tell) = io::pipe()?;
+    let (mut go, mut release) = io::pipe()?;
+    match syscalls::fork()? {
+        Forked::Child => {
+            drop((ready, release));
+            set_parent_process_death_signal(Some(Signal::KILL))?;
             setsid()?;
-            confine(&plan)?;
+            prepare(plan)?;
+            let questions = broker::install().map_err(|error| step("the broker", &error))?;
+            tell.write_all(&questions.as_raw_fd().to_ne_bytes())?;
+            // It is taken over by then.
+            go.read_exact(&mut [0])?;
+            drop(questions);
+            filter::apply(plan.tier).map_err(|error| step("the system call filter", &error))?;
             exec(program)
         }
-        Tier::Namespaces => namespaces(&plan, program),
+        Forked::Parent { child } => {
+            drop((tell, go));
+            for signal in [libc::SIGTERM, libc::SIGINT, libc::SIGHUP] {
+                syscalls::ignore(signal)?;
+            }
+            let mut number = [0; 4];
+            let taken = ready.read_exact(&mut number).and_then(|()| {
+                let questions = broker::take_over(child, i32::from_ne_bytes(number))?;
+                release.write_all(&[0])?;
+                Ok(questions)
+            });
+            let _ = let_go_of_streams(Streams::ButErrors);
+            set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
+            let end = taken.and_then(|questions| serve(plan, child, &questions, &starter));
+            end_all();
+            match end {
+                Ok(end) => end_like(end),
+                // It has said why.
+                Err(_) => syscalls::leave(3),
+            }
+        }
+    }
+}
+
+/// Answers until the program ends, or whoever started it does.
+fn serve(plan: &Plan, child: i32, questions: &OwnedFd, starter: &OwnedFd) -> io::Result<End> {
+    let places: Vec<PathBuf> = plan
+        .views
+        .iter()
+        .filter_map(|(path, view)| match view {
+            View::Write(_) => Some(path.clone()),
+            View::Read(from) if plan.gateway.as_deref() == Some(path) => Some(from.clone()),
+            View::Read(_) | View::Link(_) | View::Fresh(_) => None,
+        })
+        .collect();
+    let child = Pid::from_raw(child).ok_or_else(|| io::Error::other("no such process"))?;
+    let running = pidfd_open(child, PidfdFlags::empty())?;
+    loop {
+        let mut events = [&running, starter, questions].map(|fd| PollFd::new(fd, PollFlags::IN));
+        match poll(&mut events, Some(&LOOK)) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let [ended, alone, asked] = events.map(|event| event.revents());
+        if asked.contains(PollFlags::IN) {
+            broker::answer(questions.as_fd(), &places);
+        }
+        if !alone.is_empty() {
+            return Ok(End::Killed(libc::SIGKILL));
+        }
+        if !ended.is_empty()
+            && let Ok(Some((_, status))) = waitpid(Some(child), WaitOptions::NOHANG)
+        {
+            return Ok(match (status.exit_status(), status.terminating_signal()) {
+                (Some(code), _) => End::Exited(code),
+                (None, signal) => End::Killed(signal.unwrap_or(libc::SIGKILL)),
+            });
+        }
+    }
+}
+
+/// Ends everything below this process; all orphans are its children.
+fn end_all() {
+    let (grace, patience) = (Duration::ZERO, Duration::from_secs(10));
+    if let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_time().build() {
+        let _ = runtime.block_on(process_tree::end_descendants(grace, patience, None));
     }
 }
 
@@ -127,17 +219,24 @@ fn outside(child: i32, mut told: io::PipeReader) -> ! {
     let mut words = Vec::new();
     let _ = told.read_to_end(&mut words);
     match serde_json::from_slice(&words) {
-        Ok(End::Exited(code)) => syscalls::leave(code),
-        Ok(End::Killed(signal)) => syscalls::end_by(signal),
-        Ok(End::Excess(why)) => {
-            let _ = writeln!(io::stderr(), "blueflame: {why}");
-            syscalls::end_by(libc::SIGKILL)
-        }
+        Ok(end) => end_like(end),
         // It could not begin, and has said why; or it was killed.
         Err(_) => match status.and_then(|(_, status)| status.exit_status()) {
             Some(code) => syscalls::leave(code),
             None => syscalls::end_by(libc::SIGKILL),
         },
+    }
+}
+
+/// Ends this process the way the program ended.
+fn end_like(end: End) -> ! {
+    match end {
+        End::Exited(code) => syscalls::leave(code),
+        End::Killed(signal) => syscalls::end_by(signal),
+        End::Excess(why) => {
+            let _ = writeln!(io::stderr(), "blueflame: {why}");
+            syscalls::end_by(libc::SIGKILL)
+        }
     }
 }
 
@@ -218,13 +317,18 @@ fn attend(program: i32, limits: &Limits, lifeline: &OwnedFd) -> io::Result<End> 
 
 /// The last steps, in the process that becomes the program.
 fn confine(plan: &Plan) -> io::Result<()> {
+    prepare(plan)?;
+    filter::apply(plan.tier).map_err(|error| step("the system call filter", &error))
+}
+
+/// All of them but the filter.
+fn prepare(plan: &Plan) -> io::Result<()> {
     limit(&plan.limits)?;
     set_no_new_privs(true)?;
     rules::apply(plan).map_err(|error| step("Landlock", &error))?;
     syscalls::drop_bounding_set();
     drop_capabilities()?;
-    syscalls::keep_from_programs(3)?;
-    filter::apply(plan.tier).map_err(|error| step("the system call filter", &error))
+    syscalls::keep_from_programs(3)
 }
 
 fn limit(limits: &Limits) -> io::Result<()> {

@@ -11,6 +11,7 @@
 //! Two tiers: namespaces with an empty root, and Landlock with a broker for
 //! connections where namespaces are not to be had. [`probe`] tries both.
 
+mod broker;
 mod draw;
 mod filter;
 mod launch;

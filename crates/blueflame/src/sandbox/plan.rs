@@ -35,8 +35,8 @@ impl Tier {
         match self {
             Tier::Namespaces => None,
             Tier::Landlock => Some(
-                "a weaker sandbox (landlock): no namespaces on this machine; names of processes \
-                 and files outside are visible",
+                "a weaker sandbox (landlock): names of processes and files outside can be seen, and a \
+                 locked file opens its whole directory",
             ),
             Tier::Off => Some(
                 "no sandbox (sandbox.mode: off): only tool calls are judged, programs can do \
@@ -111,6 +111,8 @@ pub struct Plan {
     /// as it is, except for these.
     pub open: BTreeMap<PathBuf, Vec<PathBuf>>,
     pub home: PathBuf,
+    /// Where its gateway listens.
+    pub gateway: Option<PathBuf>,
     pub limits: Limits,
 }
 

@@ -32,7 +32,7 @@ const SECRET: [&str; 5] = ["kcore", "keys", "timer_list", "kmsg", "latency_stats
 
 /// Something that is to be mounted.
 struct Tree {
-    tree: OwnedFd,
+    mounts: OwnedFd,
     at: PathBuf,
     directory: bool,
     attributes: u64,
@@ -75,7 +75,7 @@ pub(super) fn build(plan: &Plan) -> io::Result<()> {
     )?;
     for step in steps {
         match step {
-            Step::Mount(tree) => attach(&root, tree)?,
+            Step::Mount(tree) => attach(&root, &tree)?,
             Step::Link(target, path) => {
                 mount_point(&root, path.parent().unwrap_or(Path::new("/")), Kind::Directory)?;
                 symlink(target, below(path)).map_err(at(path))?;
@@ -88,7 +88,7 @@ pub(super) fn build(plan: &Plan) -> io::Result<()> {
     }
     accounts(&root, plan)?;
     proc(&root)?;
-    dev(&root, devices)?;
+    dev(&root, &devices)?;
 
     std::env::set_current_dir(PLACE)?;
     pivot_root(".", ".").map_err(at("pivot_root"))?;
@@ -136,17 +136,17 @@ fn tree(from: &Path, to: &Path, attributes: u64) -> io::Result<Tree> {
     if directory {
         flags |= OpenTreeFlags::AT_RECURSIVE;
     }
-    let tree = open_tree(&found, c"", flags).map_err(at(from))?;
-    Ok(Tree { tree, at: to.to_owned(), directory, attributes })
+    let mounts = open_tree(&found, c"", flags).map_err(at(from))?;
+    Ok(Tree { mounts, at: to.to_owned(), directory, attributes })
 }
 
-fn attach(root: &OwnedFd, tree: Tree) -> io::Result<()> {
+fn attach(root: &OwnedFd, tree: &Tree) -> io::Result<()> {
     let below = if tree.directory { Below::Too } else { Below::Not };
-    set_mount(tree.tree.as_fd(), tree.attributes, below).map_err(at(&tree.at))?;
+    set_mount(tree.mounts.as_fd(), tree.attributes, below).map_err(at(&tree.at))?;
     let kind = if tree.directory { Kind::Directory } else { Kind::File };
     let point = mount_point(root, &tree.at, kind)?;
     let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
-    move_mount(&tree.tree, c"", &point, c"", flags).map_err(at(&tree.at))
+    move_mount(&tree.mounts, c"", &point, c"", flags).map_err(at(&tree.at))
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -217,19 +217,19 @@ fn proc(root: &OwnedFd) -> io::Result<()> {
     for name in MACHINE {
         let (from, to) = (below(&path.join(name)), path.join(name));
         if from.exists() {
-            attach(root, tree(&from, &to, READ_ONLY)?)?;
+            attach(root, &tree(&from, &to, READ_ONLY)?)?;
         }
     }
     for name in SECRET {
         let to = path.join(name);
         if below(&to).is_file() {
-            attach(root, tree(Path::new("/dev/null"), &to, READ_ONLY)?)?;
+            attach(root, &tree(Path::new("/dev/null"), &to, READ_ONLY)?)?;
         }
     }
     Ok(())
 }
 
-fn dev(root: &OwnedFd, devices: Vec<Tree>) -> io::Result<()> {
+fn dev(root: &OwnedFd, devices: &[Tree]) -> io::Result<()> {
     for device in devices {
         attach(root, device)?;
     }

@@ -225,12 +225,13 @@ async fn listen(
                 let status = status.map_or_else(String::new, |status| format!(" after {status}"));
                 post.send(Occurrence::Seen { agent, what: format!("asks again{status}") });
             }
-            Report::Seen(Sight::Ready { .. } | Sight::Used { .. }) => {}
             Report::Warning { text } => {
                 post.send(Occurrence::Warning(format!("{agent}: {text}")));
             }
             // It waits for nobody any more; an answer that comes late is not heard.
-            Report::GrantNotWanted | Report::QuestionsWithdrawn { .. } => {}
+            Report::GrantNotWanted
+            | Report::QuestionsWithdrawn { .. }
+            | Report::Seen(Sight::Ready { .. } | Sight::Used { .. }) => {}
             Report::Ended => return,
         }
     }

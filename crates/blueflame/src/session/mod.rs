@@ -26,6 +26,7 @@ use blueflame_core::decide::{Action, decide, was_decided};
 use blueflame_core::event::{End, Event};
 use blueflame_core::gate::Gate;
 use blueflame_core::ids::{AgentId, SessionId};
+use blueflame_core::rules::Rules;
 use blueflame_core::state::State;
 use jiff::Timestamp;
 use tokio::signal::unix::{SignalKind, signal};
@@ -448,10 +449,12 @@ pub fn unfinished(store: &Store) -> Result<Option<SessionId>, Failure> {
 
 /// What a session is about, in its first event.
 pub fn first_event(site: &Site, goal: String, plan: Option<blueflame_core::plan::Plan>) -> Event {
+    let weaker_sandbox = site.sandbox.tier.weakness().map(ToOwned::to_owned);
+    let rules = Rules { weaker_sandbox, ..site.config.rules() };
     Event::SessionStarted {
         session: site.session.id().clone(),
         goal,
-        rules: Box::new(site.config.rules()),
+        rules: Box::new(rules),
         config: site.fingerprint.clone(),
         plan,
     }

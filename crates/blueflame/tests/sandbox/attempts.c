@@ -197,6 +197,7 @@ int main(int c, char **v) {
                 _exit(0);
             }
         }
+        sleep(2);
         return told(0);
     }
     if (is("fds")) {

@@ -38,7 +38,7 @@ fn what_works_outside_is_stopped_inside() {
     if attempts().is_none() {
         return;
     }
-    let inside = Cage::new();
+    let cages = [Some(Cage::new()), Cage::of_ordinary_user()];
     let outside = Cage::new().in_tier(Tier::Off);
     let mut wrong = Vec::new();
     for (what, command) in STOPPED {
@@ -49,12 +49,26 @@ fn what_works_outside_is_stopped_inside() {
         if !free.worked() && !absent {
             wrong.push(format!("{what} does not work outside: {free:?}"));
         }
-        let confined = inside.run(everything(), command);
-        if confined.worked() {
-            wrong.push(format!("{what} works inside: {confined:?}"));
+        for inside in cages.iter().flatten() {
+            let confined = inside.run(everything(), command);
+            if confined.worked() {
+                wrong.push(format!("{what} works inside: {confined:?}"));
+            }
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn an_ordinary_user_works_and_is_confined_as_well() {
+    let Some(cage) = Cage::of_ordinary_user() else { return };
+    let work = "echo x > src/a.txt && git add src && git commit -qm x && test $(id -u) = 65534";
+    let outcome = cage.run(only(&["src"]), work);
+    assert!(outcome.worked(), "{outcome:?}");
+    for command in ["echo x > README.md", "echo x > .git/config", "cat {HUMAN}/.ssh/id_ed25519"] {
+        let outcome = cage.run(only(&["src"]), command);
+        assert!(!outcome.worked(), "{command}: {outcome:?}");
+    }
 }
 
 #[test]

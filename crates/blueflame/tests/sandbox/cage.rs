@@ -23,7 +23,14 @@ pub struct Cage {
     pub port: u16,
     pub abstract_name: String,
     pub terms: Terms,
+    user: Option<User>,
     _listeners: (TcpListener, UnixListener, UnixListener),
+}
+
+/// An ordinary user's own copies of programs.
+struct User {
+    blueflame: PathBuf,
+    poc: Option<PathBuf>,
 }
 
 /// What came of a command line.
@@ -94,9 +101,40 @@ impl Cage {
             port: tcp.local_addr().unwrap().port(),
             abstract_name,
             terms,
+            user: None,
             env,
             _listeners: (tcp, unix, hidden),
         }
+    }
+
+    /// The same for an ordinary user; `None` for who is one already, or cannot
+    /// become one.
+    pub fn of_ordinary_user() -> Option<Cage> {
+        let root = rustix::process::geteuid().is_root();
+        if !root || !Path::new("/usr/bin/setpriv").exists() {
+            return None;
+        }
+        let mut cage = Cage::new();
+        let config = blueflame_core::config::read(b"schema_version: 2\n").config.unwrap();
+        cage.terms = sandbox::terms(&config.sandbox, Tier::Namespaces, "/usr/bin:/bin");
+        // What is in root's home is not theirs.
+        cage.terms.variables.clear();
+        cage.terms.in_home.clear();
+        cage.terms.limits = Limits { processes: Some(1024), ..Limits::default() };
+        let place = cage.env.path("programs");
+        fs::create_dir(&place).unwrap();
+        let blueflame = place.join("blueflame");
+        fs::copy(BLUEFLAME, &blueflame).unwrap();
+        let poc = attempts().map(|program| {
+            fs::copy(program, place.join("attempts")).unwrap();
+            place.join("attempts")
+        });
+        cage.terms.read = vec!["/usr".into()];
+        cage.terms.read.extend(poc.clone());
+        cage.user = Some(User { blueflame, poc });
+        let owned = Command::new("chown").args(["-R", "65534:65534"]).arg(cage.env.root()).status();
+        assert!(owned.unwrap().success());
+        Some(cage)
     }
 
     pub fn in_tier(mut self, tier: Tier) -> Cage {
@@ -107,7 +145,9 @@ impl Cage {
     /// Placeholders as the corpus has them.
     pub fn filled(&self, command: &str) -> String {
         let at = |name: &str| self.env.path(name).display().to_string();
-        let poc = attempts().map_or_else(|| "false".to_owned(), |it| it.display().to_string());
+        let own = self.user.as_ref().and_then(|user| user.poc.as_deref());
+        let poc =
+            own.or(attempts()).map_or_else(|| "false".to_owned(), |it| it.display().to_string());
         [
             ("{WT}", self.workspace.display().to_string()),
             ("{REPO}", at("repo")),
@@ -131,12 +171,20 @@ impl Cage {
             reach,
             home: &home,
             tmp: &tmp,
-            programs: vec![Path::new(BLUEFLAME)],
+            programs: vec![self.blueflame()],
             files: Vec::new(),
             gateway: None,
         };
         let plan = sandbox::draw(&self.terms, &occupant).unwrap();
-        let mut launcher = self.env.command(BLUEFLAME);
+        let mut launcher = match &self.user {
+            None => self.env.command(BLUEFLAME),
+            Some(user) => {
+                let mut setpriv = self.env.command("setpriv");
+                let somebody = ["--reuid=65534", "--regid=65534", "--clear-groups"];
+                setpriv.args(somebody).arg(&user.blueflame);
+                setpriv
+            }
+        };
         launcher
             .args(["__launch", &std::process::id().to_string(), "/bin/bash", "-c"])
             .arg(self.filled(command))
@@ -145,6 +193,10 @@ impl Cage {
             .current_dir(&self.workspace)
             .stdin(Stdio::null());
         launcher
+    }
+
+    fn blueflame(&self) -> &Path {
+        self.user.as_ref().map_or(Path::new(BLUEFLAME), |user| &user.blueflame)
     }
 
     pub fn run(&self, reach: Reach, command: &str) -> Outcome {

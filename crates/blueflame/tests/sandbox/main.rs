@@ -6,3 +6,4 @@ mod corpus;
 mod limits;
 mod ordinary;
 mod probing;
+mod weaker;

@@ -6,6 +6,7 @@ mod gates;
 mod money;
 mod outcomes;
 mod person;
+mod sandbox;
 mod script;
 mod stage;
 mod stopping;

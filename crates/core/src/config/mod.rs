@@ -250,6 +250,7 @@ impl Config {
             waves: self.waves,
             executors: self.executors.chains.clone(),
             publish: self.merge.target == MergeTarget::Base,
+            weaker_sandbox: None,
         }
     }
 

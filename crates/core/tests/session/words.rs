@@ -56,6 +56,7 @@ pub fn rules() -> Rules {
             merger: claude(),
         },
         publish: true,
+        weaker_sandbox: None,
     }
 }
 

@@ -84,6 +84,7 @@ pub fn rules(rng: &mut Rng) -> Rules {
             merger: executors(rng),
         },
         publish: rng.percent(70),
+        weaker_sandbox: None,
     }
 }
 
