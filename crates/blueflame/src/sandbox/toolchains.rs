@@ -20,8 +20,9 @@ const MANAGERS: [(&str, &str, &str); 5] = [
     ("NVM_DIR", ".nvm", ".nvm"),
 ];
 
-/// Downloads that builds without a network need, below the home.
-const CACHES: [&str; 4] = [".cargo/registry", ".cargo/git", ".npm/_cacache", ".cache/go-build"];
+/// Downloads that builds without a network need, below the home, for programs
+/// that are content to read them.
+const CACHES: [&str; 2] = [".cargo/registry", ".cargo/git"];
 
 /// The terms of a session: what the configuration says, with what this machine
 /// has.
@@ -34,8 +35,12 @@ pub fn terms(config: &config::Sandbox, tier: Tier, path: &str) -> Terms {
             None => PathBuf::from(named),
         });
     }
-    for place in env::split_paths(path).filter(|it| it.is_absolute() && it.is_dir()) {
-        terms.read.push(installation(&place));
+    for place in env::split_paths(path) {
+        // Some people have their home in `PATH`.
+        let whole_home = home.starts_with(&place) || holds_credentials(&place.to_string_lossy());
+        if place.is_absolute() && place.is_dir() && !whole_home {
+            terms.read.push(installation(&place));
+        }
     }
     terms.variables = managers(&home, path);
     terms.read.extend(terms.variables.values().map(PathBuf::from));
@@ -49,6 +54,8 @@ fn installation(programs: &Path) -> PathBuf {
         !holds_credentials(&whole.to_string_lossy())
             && whole.join("lib").is_dir()
             && !whole.ends_with(".local")
+            // Somebody's work, not an installation.
+            && !whole.join(".git").exists()
     });
     whole.unwrap_or(programs).to_owned()
 }

@@ -348,6 +348,19 @@ fn an_agent_that_speaks_to_the_control_socket_is_not_heard() {
 }
 
 #[test]
+fn an_agent_sees_nothing_of_what_is_kept_about_it() {
+    let run = acted_by("ls -A \"$HOME/..\" > hello.txt; ls -A /tmp >> hello.txt; exit 1").run();
+    let root = run.stage.env.root().file_name().unwrap().to_str().unwrap().to_owned();
+    let seen = run.file("hello.txt").unwrap();
+    let mut seen: Vec<&str> = seen.lines().collect();
+    seen.retain(|name| *name != root && !name.starts_with("blueflame-"));
+    assert_eq!(seen, ["home", "system-prompt.md", "tmp"], "{}", run.story());
+    // Outside there is more.
+    assert!(run.stage.directory().audit_file().exists());
+    assert!(run.stage.directory().spec_file().exists());
+}
+
+#[test]
 fn the_agent_is_not_told_where_the_control_socket_is() {
     let run = acted_by("env > told; echo \"$@\" >> told; exit 1").run();
     let told = run.file("told").unwrap();
