@@ -136,6 +136,12 @@ pub enum Command {
         #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
         program: Vec<OsString>,
     },
+    /// Try to break out of a sandbox, and say what worked; started by the probe
+    #[command(name = "__probe", hide = true)]
+    Probe {
+        /// What to try, as JSON
+        orders: String,
+    },
     /// Run one of the project's commands and end all that it started; reports
     /// on standard input, which is a socket
     #[command(name = "__run", hide = true)]

@@ -36,6 +36,7 @@ pub mod projections;
 pub mod prompts;
 pub mod repo_lock;
 pub mod report;
+pub mod sandbox;
 pub mod session;
 mod starter;
 pub mod stdout;

@@ -111,6 +111,7 @@ fn facts(state: &State, scene: &Scene) -> Vec<(&'static str, String)> {
         facts
             .push(("note", format!("{} percent of the budget are used", state.rules.warn_percent)));
     }
+    facts.extend(state.weaker.iter().map(|setting| ("weaker", setting.clone())));
     if let Some(gate) = &state.gate {
         facts.push(("waiting", format!("for the person, {}", narrate::question(gate))));
         facts.push(("answer", format!("{}{}", choices(gate), where_to_answer(state, scene))));

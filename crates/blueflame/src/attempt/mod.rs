@@ -14,7 +14,6 @@ pub mod directory;
 mod finish;
 mod frames;
 mod judge;
-pub mod launch;
 mod left_out;
 pub mod link;
 pub mod messages;

@@ -34,6 +34,7 @@ use super::run::{Attempt, CannotBegin, cannot};
 use super::snapshot::Camera;
 use super::spec::{Secrets, Spec};
 use crate::executor::{self, Ground};
+use crate::sandbox::{self, Occupant};
 
 /// What is kept of an agent's output on the disk.
 const MOST_OUTPUT: u64 = 256 << 20;
@@ -150,9 +151,21 @@ impl Attempt {
         for (path, text) in &self.launch.files {
             fs::write(path, text)?;
         }
-        // Its own program first: it makes sure that the agent dies with us.
-        // The sandbox will be put up there too.
-        let mut command = tokio::process::Command::new(std::env::current_exe()?);
+        let blueflame = std::env::current_exe()?;
+        let (home, tmp) = (self.directory.home(), self.directory.tmp());
+        let occupant = Occupant {
+            ground: &self.spec.workspace,
+            reach: self.spec.policy.reach(),
+            home: &home,
+            tmp: &tmp,
+            programs: vec![&self.launch.program, &blueflame],
+            files: self.launch.files.iter().map(|(path, _)| path.as_path()).collect(),
+            gateway: Some(&self.gateway_place),
+        };
+        let plan = sandbox::draw(&self.spec.sandbox, &occupant).map_err(io::Error::other)?;
+        // Our own program first: it puts the sandbox up, and makes sure that the
+        // agent dies with us.
+        let mut command = tokio::process::Command::new(&blueflame);
         command
             .arg("__launch")
             .arg(std::process::id().to_string())
@@ -160,7 +173,9 @@ impl Attempt {
             .args(&self.launch.arguments)
             .env_clear()
             .envs(self.environment())
+            .envs(&self.spec.sandbox.variables)
             .envs(&self.launch.environment)
+            .env(sandbox::PLAN, serde_json::to_string(&plan)?)
             .current_dir(&self.spec.workspace)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

@@ -16,6 +16,7 @@ use blueflame_core::policy::PolicyRules;
 use serde::{Deserialize, Serialize};
 
 use crate::executor::Order;
+use crate::sandbox::Terms;
 
 /// The version of this file's format.
 pub const FORMAT: u32 = 1;
@@ -39,6 +40,8 @@ pub struct Spec {
     pub author: Author,
     pub order: Order,
     pub policy: PolicyRules,
+    /// What confines the agent's processes.
+    pub sandbox: Terms,
     pub limits: Limits,
     pub model: Model,
     /// `None` for those who change nothing.

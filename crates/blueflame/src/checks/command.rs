@@ -19,6 +19,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use blueflame_core::policy::Reach;
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
 use tokio::net::{UnixStream, unix::pipe};
@@ -29,6 +30,7 @@ use tokio::time::{Instant, timeout};
 use super::runner::{GRACE, Report};
 use crate::capture::Capture;
 use crate::prompts::{Check, CheckResult};
+use crate::sandbox::{self, Limits, Occupant, Terms};
 
 /// What is kept of the output: its first and its last bytes.
 const HEAD: usize = 16 << 10;
@@ -58,6 +60,8 @@ pub struct Surroundings {
     /// Whatever else is in the environment. `LANG`, `TERM` and `CI` give way
     /// to it, `HOME` and `TMPDIR` do not.
     pub variables: BTreeMap<String, String>,
+    /// What confines them; limits are their own.
+    pub sandbox: Terms,
 }
 
 /// A command line and its limits.
@@ -167,6 +171,17 @@ fn start(order: Order<'_>, surroundings: &Surroundings) -> io::Result<Running> {
     if !order.directory.is_dir() {
         return Err(io::Error::other(format!("`{}` is no directory", order.directory.display())));
     }
+    let terms = Terms { limits: Limits::of_commands(), ..surroundings.sandbox.clone() };
+    let occupant = Occupant {
+        ground: order.directory,
+        reach: Reach::Everything,
+        home: &surroundings.home,
+        tmp: &surroundings.tmp,
+        programs: vec![&surroundings.program],
+        files: Vec::new(),
+        gateway: None,
+    };
+    let plan = sandbox::draw(&terms, &occupant).map_err(io::Error::other)?;
     let (ours, theirs) = UnixStream::pair()?;
     let theirs = theirs.into_std()?;
     theirs.set_nonblocking(false)?;
@@ -181,7 +196,9 @@ fn start(order: Order<'_>, surroundings: &Surroundings) -> io::Result<Running> {
         .env_clear()
         .envs([("LANG", "C.UTF-8"), ("TERM", "dumb"), ("CI", "1")])
         .env("PATH", &surroundings.path)
+        .envs(&terms.variables)
         .envs(&surroundings.variables)
+        .env(sandbox::PLAN, serde_json::to_string(&plan)?)
         .env("HOME", &surroundings.home)
         .env("TMPDIR", &surroundings.tmp)
         .stdin(OwnedFd::from(theirs))

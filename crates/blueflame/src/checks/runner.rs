@@ -9,8 +9,8 @@
 //! first, then made to. What came of it is told on the same socket as one line
 //! of JSON. Standard output and error belong to the command.
 //!
-//! A command that kills its runner gets away with what it started; only a
-//! namespace of its own can keep it from that. The sandbox will be put up here.
+//! The command runs in the sandbox that the orchestrator planned for it, and
+//! dies with its runner.
 
 use std::ffi::OsStr;
 use std::future;
@@ -74,12 +74,14 @@ pub fn run(deadline: Duration, command: &OsStr) -> io::Result<()> {
 
 /// Every command is started here, and nowhere else.
 fn start(command: &OsStr) -> io::Result<Child> {
-    // A command line may begin with `-`.
-    Command::new("/bin/sh")
-        .args(["-c", "--"])
+    // It puts the sandbox up, and leads a session of its own. A command line may
+    // begin with `-`.
+    Command::new(std::env::current_exe()?)
+        .arg("__launch")
+        .arg(std::process::id().to_string())
+        .args(["/bin/sh", "-c", "--"])
         .arg(command)
         .stdin(Stdio::null())
-        .process_group(0)
         .spawn()
 }
 

@@ -27,6 +27,7 @@ use crate::checks;
 use crate::cli::{Cli, Command, Common};
 use crate::config_file::{self, Loaded};
 use crate::failure::{Failure, Kind};
+use crate::sandbox;
 
 /// Runs one command and gives the exit code of the program.
 pub fn run(cli: Cli) -> ExitCode {
@@ -49,15 +50,17 @@ pub fn run(cli: Cli) -> ExitCode {
         Command::Attempt { directory } => attempt::run::run(&directory)
             .map(succeeded)
             .map_err(|error| Failure::new(Kind::Internal, error)),
-        Command::Launch { parent, program } => {
-            match attempt::launch::become_program(parent, &program) {
-                Ok(never) => match never {},
-                Err(error) => Err(Failure::new(
-                    Kind::Missing,
-                    format!("`{}` cannot be run: {error}", program[0].display()),
-                )),
-            }
-        }
+        Command::Launch { parent, program } => match sandbox::become_program(parent, &program) {
+            Ok(never) => match never {},
+            Err(error) => Err(Failure::new(
+                Kind::Missing,
+                format!("`{}` cannot be run: {error}", program[0].display()),
+            )),
+        },
+        Command::Probe { orders } => sandbox::try_everything(&orders)
+            .map_err(|error| Failure::new(Kind::Internal, error))
+            .and_then(|done| crate::stdout::write(&done))
+            .map(succeeded),
         Command::Runner { deadline, command } => {
             checks::runner::run(Duration::from_millis(deadline), &command)
                 .map(succeeded)

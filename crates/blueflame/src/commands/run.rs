@@ -27,6 +27,7 @@ use crate::journal::{Header, Writer};
 use crate::people::{Decisions, Respondent, Terminal};
 use crate::repo_lock::{Holder, RepoLock};
 use crate::report::summary;
+use crate::sandbox::{self, Tier};
 use crate::session::site::{Manner, Site};
 use crate::session::{self, Entry, Left, Session, Watch};
 use crate::store::{SessionDir, Store, WritableStore};
@@ -60,10 +61,10 @@ pub fn start(
     asking: &Asking,
     json: bool,
 ) -> Result<ExitCode, Failure> {
-    check_prerequisites(&loaded)?;
+    let tier = check_prerequisites(&loaded)?;
     let now = free_moment(store)?;
     let (lock, directory) = begin(store, now)?;
-    let site = Arc::new(Site::new(loaded, directory, now, asking.manner())?);
+    let site = Arc::new(Site::new(loaded, directory, now, asking.manner(tier))?);
     let first = session::first_event(&site, goal, plan);
     let state = State::begin(now, &first).map_err(|illegal| Failure::new(Kind::Usage, illegal))?;
     let header = Header::new(site.session.id().clone());
@@ -89,13 +90,13 @@ pub fn go_on(
     asking: &Asking,
     json: bool,
 ) -> Result<ExitCode, Failure> {
-    check_prerequisites(&loaded)?;
+    let tier = check_prerequisites(&loaded)?;
     let now = Timestamp::now();
     let id = directory.id().clone();
     let journal_file = directory.journal();
     let lock = RepoLock::take(store, &Holder::this_process(id.clone(), now))?;
     let (journal, state, repaired) = session::reopen(&directory)?;
-    let site = Arc::new(Site::new(loaded, directory, state.started_at, asking.manner())?);
+    let site = Arc::new(Site::new(loaded, directory, state.started_at, asking.manner(tier))?);
     if let Some(end) = state.ended() {
         eprintln!("session {id} has ended: {}", crate::narrate::ending(end));
         lock.release()?;
@@ -168,8 +169,8 @@ impl Asking {
         }
     }
 
-    fn manner(&self) -> Manner {
-        Manner { interactive: self.interactive }
+    fn manner(&self, tier: Tier) -> Manner {
+        Manner { interactive: self.interactive, tier }
     }
 
     fn respondent(&self) -> Result<Respondent, Failure> {
@@ -274,7 +275,7 @@ pub fn missing(loaded: &Loaded) -> Result<(), Failure> {
 }
 
 /// What has to be there before anything starts.
-fn check_prerequisites(loaded: &Loaded) -> Result<(), Failure> {
+fn check_prerequisites(loaded: &Loaded) -> Result<Tier, Failure> {
     missing(loaded)?;
     let chains = &loaded.config.executors.chains;
     for name in executor::ALL {
@@ -286,11 +287,11 @@ fn check_prerequisites(loaded: &Loaded) -> Result<(), Failure> {
             eprintln!("warning: {warning}");
         }
     }
-    eprintln!(
-        "warning: this version has no sandbox yet: tool calls are judged, and nothing else \
-         keeps an agent from what you can do yourself"
-    );
-    Ok(())
+    let tier = sandbox::choose(loaded.config.sandbox.mode)?;
+    if let Some(weakness) = tier.weakness() {
+        eprintln!("warning: {weakness}");
+    }
+    Ok(tier)
 }
 
 fn check_upstream(loaded: &Loaded) -> Result<(), Failure> {

@@ -22,6 +22,8 @@ pub struct Document<'a> {
     held: Option<Budget>,
     /// What of the budget is neither spent nor held.
     left: Option<Budget>,
+    /// What the session does without that would make it safer.
+    weaker: &'a [String],
     orchestrator: OrchestratorView<'a>,
     task_list: Vec<TaskView<'a>>,
     agents: Vec<AgentView<'a>>,
@@ -108,6 +110,7 @@ pub fn document<'a>(state: &'a State, scene: &'a Scene) -> Document<'a> {
         status: projection::status_file(state),
         held: state.crew.held(),
         left: state.crew.left(),
+        weaker: &state.weaker,
         orchestrator: match &scene.orchestrator {
             Orchestrator::NotAsked => OrchestratorView::Unknown,
             Orchestrator::Gone => OrchestratorView::None,

@@ -91,6 +91,7 @@ async fn start(
             tmp: directory.tmp(),
             path: site.path.clone().into(),
             variables: BTreeMap::default(),
+            sandbox: site.sandbox.clone(),
         };
         let order = command_run::Order {
             command,

@@ -111,6 +111,7 @@ pub fn surroundings(site: &Site) -> Result<Surroundings, String> {
         tmp,
         path: site.path.clone().into(),
         variables: BTreeMap::default(),
+        sandbox: site.sandbox.clone(),
     })
 }
 

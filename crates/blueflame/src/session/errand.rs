@@ -18,6 +18,7 @@ use crate::failure::{Failure, Kind};
 use crate::landing::LandingError;
 use crate::people::Respondent;
 use crate::repo_lock::{Holder, RepoLock};
+use crate::sandbox;
 use crate::store::{SessionDir, WritableStore};
 
 /// How often it is tried anew because the base moved.
@@ -41,7 +42,9 @@ impl Session {
         let lock = RepoLock::take(store, &holder)?;
         let newest = store.store().sessions()?.first() == Some(directory.id());
         let (journal, state, _) = reopen(&directory)?;
-        let manner = Manner { interactive: false };
+        // Checks are run in it.
+        let tier = sandbox::choose(loaded.config.sandbox.mode)?;
+        let manner = Manner { interactive: false, tier };
         let site = Arc::new(Site::new(loaded, directory, state.started_at, manner)?);
         let nobody = Respondent::new(None, false, None);
         let mut session = Session::new(site, lock, journal, state, nobody, Watch::of_errand());

@@ -190,7 +190,7 @@ pub fn page(session: &Session, gate: &Gate) -> Option<ChangesetPage> {
     for task in &tasks {
         notes.extend(remarks(site, task).into_iter().map(|it| format!("{}: {it}", task.spec.id)));
     }
-    notes.push("made without a sandbox".to_owned());
+    notes.extend(site.sandbox.tier.weakness().map(|it| format!("made with {it}")));
     let cost = tasks.iter().filter_map(|task| task.last_worker.as_ref());
     Some(ChangesetPage {
         number,

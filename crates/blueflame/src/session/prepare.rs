@@ -117,6 +117,7 @@ pub fn prepare(site: &Arc<Site>, job: &Job) -> Result<Ready, String> {
             may_ask,
         },
         policy,
+        sandbox: site.sandbox.clone(),
         limits: Limits {
             wall: site.config.limits.agent_timeout,
             idle: site.config.limits.agent_timeout,

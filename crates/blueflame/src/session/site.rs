@@ -18,6 +18,7 @@ use crate::failure::{Failure, Kind};
 use crate::git::Git;
 use crate::landing::{Landing, LandingError, Tip};
 use crate::prompts::Project;
+use crate::sandbox::{self, Terms, Tier};
 use crate::store::{SessionDir, Store};
 use crate::workspace::{WorkspaceName, Workspaces};
 
@@ -43,6 +44,8 @@ pub struct Site {
     /// This program.
     pub blueflame: PathBuf,
     pub path: String,
+    /// What confines agents and commands.
+    pub sandbox: Terms,
     pub credential: Option<String>,
     /// Whether there is a person to ask while a planner works.
     pub interactive: bool,
@@ -55,6 +58,8 @@ pub struct Site {
 #[derive(Clone, Copy, Debug)]
 pub struct Manner {
     pub interactive: bool,
+    /// The boundary that was found to hold.
+    pub tier: Tier,
 }
 
 impl Site {
@@ -84,6 +89,8 @@ impl Site {
             repository.file_name().unwrap_or_default().to_string_lossy().into_owned()
         });
         let programs = programs(&config);
+        let path_variable = std::env::var("PATH").unwrap_or_default();
+        let sandbox = sandbox::terms(&config.sandbox, manner.tier, &path_variable);
         Ok(Site {
             began,
             fingerprint,
@@ -93,7 +100,8 @@ impl Site {
             landing,
             author,
             blueflame,
-            path: std::env::var("PATH").unwrap_or_default(),
+            path: path_variable,
+            sandbox,
             credential,
             interactive: manner.interactive,
             recordings,

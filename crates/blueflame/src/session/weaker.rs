@@ -4,9 +4,10 @@
 use blueflame_core::config::Config;
 use blueflame_core::money::Budget;
 
-pub fn settings(config: &Config) -> Vec<String> {
-    let mut weaker =
-        vec!["no sandbox: this version only judges tool calls, it confines nothing".to_owned()];
+use crate::sandbox::Tier;
+
+pub fn settings(config: &Config, tier: Tier) -> Vec<String> {
+    let mut weaker: Vec<String> = tier.weakness().map(str::to_owned).into_iter().collect();
     let mut note = |text: &str| weaker.push(text.to_owned());
     if config.validation.acceptance.is_empty() {
         note("no acceptance commands: validators alone judge finished tasks");

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use blueflame::attempt::messages::{Command, Report};
 use blueflame::attempt::sealed::Ending;
+use blueflame::sandbox::{Limits, Terms, Tier};
 use blueflame_core::config;
 use blueflame_core::money::{Budget, Spend};
 use blueflame_core::outcome::{BudgetScope, Killer, Outcome};
@@ -33,6 +34,7 @@ macro_rules! contract {
 
 contract! {
     tools_are_used_and_the_work_is_committed
+    the_weaker_sandbox_is_good_enough_to_work_in
     a_denied_call_is_explained_to_the_model_and_the_run_goes_on
     structured_output_is_handed_on
     missing_structured_output_is_no_success
@@ -71,8 +73,20 @@ fn asked(run: &Run, agent: Agent, of_claude: usize, of_embedded: usize) {
 }
 
 fn tools_are_used_and_the_work_is_committed(agent: Agent) {
+    works_in(agent, Tier::Namespaces);
+}
+
+fn the_weaker_sandbox_is_good_enough_to_work_in(agent: Agent) {
+    works_in(agent, Tier::Landlock);
+}
+
+/// With the limits that agents have unless somebody says otherwise.
+fn works_in(agent: Agent, tier: Tier) {
+    let defaults = config::read(b"schema_version: 2\n").config.unwrap();
+    let limits = Limits::of_agents(&defaults.sandbox);
     let Some(stage) = Stage::new(agent) else { return };
     let run = stage
+        .with(|spec| spec.sandbox = Terms { tier, limits, ..Terms::default() })
         .script(
             "
 replies:

@@ -13,6 +13,7 @@ use blueflame::attempt::link;
 use blueflame::attempt::messages::Report;
 use blueflame::attempt::sealed::Ending;
 use blueflame::process_tree;
+use blueflame::sandbox::Tier;
 use blueflame_core::money::{Spend, Usage};
 use blueflame_core::outcome::{Killer, Outcome};
 use rustix::process::Signal;
@@ -56,7 +57,8 @@ exec sleep 600";
 #[test]
 fn what_outlived_a_killed_attempt_process_is_ended_and_nothing_else() {
     // Two attempts of one agent, in different directories.
-    let (lost, other) = (acted_by(LEAVES), acted_by(LEAVES));
+    let [lost, other] =
+        [(); 2].map(|()| acted_by(LEAVES).with(|spec| spec.sandbox.tier = Tier::Off));
     let [mut of_lost, of_other] = [lost.start(), other.start()];
     let count = |stage: &Stage| stage.processes().len();
     until("both are up", || count(&lost) >= 2 && count(&other) >= 2);
@@ -79,8 +81,20 @@ fn what_outlived_a_killed_attempt_process_is_ended_and_nothing_else() {
 }
 
 #[test]
-fn whoever_starts_an_attempt_again_ends_what_was_left_first() {
+fn nothing_outlives_a_killed_attempt_process_in_a_sandbox() {
     let stage = acted_by(LEAVES);
+    let mut started = stage.start();
+    until("it is up", || stage.processes().len() >= 3);
+    process_tree::signal(&started.registered.process, Signal::KILL).unwrap();
+    started.child.wait().unwrap();
+    // The kernel does it, and needs nobody to ask it to.
+    until("everything is gone", || stage.processes().is_empty());
+    assert_eq!(stage.directory().end_leftovers().unwrap(), 0);
+}
+
+#[test]
+fn whoever_starts_an_attempt_again_ends_what_was_left_first() {
+    let stage = acted_by(LEAVES).with(|spec| spec.sandbox.tier = Tier::Off);
     let mut started = stage.start();
     until("it is up", || stage.processes().len() >= 2);
     process_tree::signal(&started.registered.process, Signal::KILL).unwrap();

@@ -12,6 +12,7 @@ use blueflame::attempt::link::{self, Link, StartError};
 use blueflame::attempt::messages::{Command, Report};
 use blueflame::attempt::sealed::Ending;
 use blueflame::process_tree;
+use blueflame::sandbox::Tier;
 use blueflame_core::event::Process;
 use blueflame_core::money::Budget;
 use blueflame_core::outcome::{Killer, Outcome};
@@ -301,6 +302,7 @@ fn nonsense_on_the_control_socket_harms_nobody() {
 pub fn played_by(test: &str) -> Stage {
     let this = std::env::current_exe().unwrap();
     acted_by(&format!("exec '{}' --ignored --exact {test} --nocapture", this.display()))
+        .with(|spec| spec.sandbox.read.push(this))
 }
 
 #[test]
@@ -331,7 +333,10 @@ fn an_agent_that_speaks_to_the_control_socket() {
 
 #[test]
 fn an_agent_that_speaks_to_the_control_socket_is_not_heard() {
-    let run = played_by("lifecycle::an_agent_that_speaks_to_the_control_socket").run();
+    // In its sandbox it does not even find the socket; this is the wall behind.
+    let run = played_by("lifecycle::an_agent_that_speaks_to_the_control_socket")
+        .with(|spec| spec.sandbox.tier = Tier::Off)
+        .run();
     assert_eq!(run.file("spoken").as_deref(), Some(""), "{}", run.story());
     // It left by itself: its own order to stop did not count.
     assert_eq!(
@@ -340,6 +345,19 @@ fn an_agent_that_speaks_to_the_control_socket_is_not_heard() {
         "{}",
         run.story()
     );
+}
+
+#[test]
+fn an_agent_sees_nothing_of_what_is_kept_about_it() {
+    let run = acted_by("ls -A \"$HOME/..\" > hello.txt; ls -A /tmp >> hello.txt; exit 1").run();
+    let root = run.stage.env.root().file_name().unwrap().to_str().unwrap().to_owned();
+    let seen = run.file("hello.txt").unwrap();
+    let mut seen: Vec<&str> = seen.lines().collect();
+    seen.retain(|name| *name != root && !name.starts_with("blueflame-"));
+    assert_eq!(seen, ["home", "system-prompt.md", "tmp"], "{}", run.story());
+    // Outside there is more.
+    assert!(run.stage.directory().audit_file().exists());
+    assert!(run.stage.directory().spec_file().exists());
 }
 
 #[test]

@@ -11,6 +11,7 @@ use blueflame::attempt::messages::{Command, Report};
 use blueflame::attempt::sealed::{Ending, Sealed};
 use blueflame::attempt::spec::{Author, FORMAT, Limits, Model, Secrets, Snapshots, Spec};
 use blueflame::executor::Order;
+use blueflame::sandbox::{Terms, Tier};
 use blueflame_core::config;
 use blueflame_core::event::Work;
 use blueflame_core::ids::{AgentId, ExecutorName, Oid, Role, SessionId, TaskId};
@@ -83,6 +84,7 @@ impl Stage {
                 budget: Budget::Unlimited,
                 may_ask: false,
             },
+            sandbox: Terms { tier: Tier::Namespaces, ..Terms::default() },
             policy: PolicyRules::of(&config, Role::Worker, &scope),
             limits: Limits {
                 wall: Duration::from_secs(120),

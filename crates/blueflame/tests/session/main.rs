@@ -11,6 +11,7 @@ mod paper;
 mod person;
 mod publishing;
 mod reverting;
+mod sandbox;
 mod script;
 mod stage;
 mod stopping;

@@ -171,7 +171,7 @@ fn work_that_waits_to_be_published_and_a_base_that_moves_come_together() {
     stage.write("src/a.txt", "not committed\n");
     let mut running = stage.begin();
     running.wait_for_event("publish.started", 1);
-    fs::remove_file(stage.env.path("verified")).unwrap();
+    fs::remove_file(stage.signals().join("verified")).unwrap();
     running.wait_for_event("verify.started", 2);
     stage.git(&["restore", "src/a.txt"]);
     stage.write("mine.txt", "the person's\n");

@@ -31,11 +31,14 @@ impl Stage {
         let repository = stage.env.repository("project");
         let waits = format!(
             "#!/bin/sh\nwhile ! test -e {}/$1; do sleep 0.05; done\n",
-            stage.env.root().display()
+            stage.signals().display()
         );
+        fs::create_dir(stage.signals()).unwrap();
+        // Agents see nothing else of what is around the repository.
+        let sandbox = format!("sandbox: {{read: ['{}']}}\n", stage.signals().display());
         repository.write("README.md", "A project.\n");
         repository.write("wait.sh", &waits);
-        repository.write("blueflame.yaml", &format!("{CONFIG}{more}"));
+        repository.write("blueflame.yaml", &format!("{CONFIG}{sandbox}{more}"));
         repository.commit("chore: a small project");
         stage
     }
@@ -70,7 +73,12 @@ impl Stage {
 
     /// Something waits for this file.
     pub fn signal(&self, name: &str) {
-        fs::write(self.env.path(name), "").unwrap();
+        fs::write(self.signals().join(name), "").unwrap();
+    }
+
+    /// Where what is waited for appears.
+    pub fn signals(&self) -> PathBuf {
+        self.env.path("signals")
     }
 
     pub fn repository(&self) -> PathBuf {

@@ -18,6 +18,7 @@ use std::time::Duration;
 use regex::Regex;
 use serde::{Deserialize, Serialize};
 
+pub use check::holds_credentials;
 pub use file::{ConfigFile, Dialect, MergeTarget, NEWEST_SCHEMA, NamingStyle, SandboxMode};
 pub(crate) use schema::titled;
 pub use schema::{key_paths, schema};

@@ -8,7 +8,8 @@ mod page;
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 
-use blueflame_core::config::file;
+use blueflame_core::config::file::SandboxMode;
+use blueflame_core::config::{Config, file};
 use blueflame_core::forecast::{Estimates, Forecast, Parallel};
 use blueflame_core::hook::Hook;
 use blueflame_core::money::Budget;
@@ -21,6 +22,7 @@ use super::run;
 use crate::config_file::Loaded;
 use crate::failure::{Failure, Kind};
 use crate::git::plumbing::Plumbing;
+use crate::sandbox::Tier;
 use crate::session::weaker;
 use crate::stdout;
 
@@ -146,8 +148,18 @@ fn paper<'a>(loaded: &'a Loaded, goal: &'a str, plan: Option<&'a Plan>) -> Paper
         forecast,
         session_budget: config.limits.session_budget,
         agent_timeout_seconds: config.limits.agent_timeout.as_secs(),
-        weaker_settings: weaker::settings(config),
+        weaker_settings: weaker::settings(config, expected_tier(config)),
         would_refuse: run::missing(loaded).err().as_ref().map(refusal),
+    }
+}
+
+/// The sandbox that the configuration asks for. Whether the machine has it is
+/// only tried when a session begins.
+fn expected_tier(config: &Config) -> Tier {
+    match config.sandbox.mode {
+        SandboxMode::Auto | SandboxMode::Namespaces => Tier::Namespaces,
+        SandboxMode::Landlock => Tier::Landlock,
+        SandboxMode::Off => Tier::Off,
     }
 }
 

@@ -297,6 +297,11 @@ pub(super) fn sandbox(check: Check<'_>, file: &file::Sandbox) -> Sandbox {
     }
 }
 
+/// Whether a path is a home directory, or in or above a place of credentials.
+pub fn holds_credentials(path: &str) -> bool {
+    unreadable(path).is_some()
+}
+
 /// Why agents may not read a path, if so.
 fn unreadable(path: &str) -> Option<(&'static str, &'static str)> {
     let narrower = "name the directory that is needed, such as `~/.cargo/registry`";

@@ -22,6 +22,7 @@ use values::Check;
 
 const HOUR: Duration = Duration::from_secs(60 * 60);
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+pub use agents::holds_credentials;
 
 pub(super) fn check(file: &ConfigFile) -> (Option<Config>, Vec<Problem>) {
     let problems = Problems::default();

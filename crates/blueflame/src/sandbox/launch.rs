@@ -1,0 +1,387 @@
+//! Puts a plan into force and becomes the program.
+//!
+//! With namespaces there are three processes: this one, which stays outside,
+//! waits, and ends the way the program ended; the first process inside, which
+//! lays out the root and looks after limits; and its child, which becomes the
+//! program. When either of the first two dies, the kernel ends everything
+//! inside, whatever it did to get away.
+
+use std::convert::Infallible;
+use std::env;
+use std::ffi::OsString;
+use std::fs;
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{
+    DumpableBehavior, Pid, PidfdFlags, Resource, Rlimit, Signal, WaitOptions, getegid, geteuid,
+    getppid, pidfd_open, set_dumpable_behavior, set_parent_process_death_signal, setrlimit, setsid,
+    wait, waitpid,
+};
+use rustix::thread::{
+    CapabilitySet, CapabilitySets, UnshareFlags, clear_ambient_capability_set, set_capabilities,
+    set_no_new_privs,
+};
+
+use super::plan::{Limits, Plan, Tier, View};
+use super::syscalls::{self, Forked};
+use super::{broker, filter, root, rules, watch};
+use crate::process_tree;
+
+/// The variable in which the launcher finds the plan, as JSON. It is not passed
+/// on.
+pub const PLAN: &str = "BLUEFLAME_SANDBOX";
+
+/// Who root is inside: nobody special.
+const ORDINARY: u32 = 1000;
+
+/// How often limits on all processes are looked at.
+const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
+
+/// Becomes the program, or says why it could not. In the processes that stay
+/// behind it never returns.
+pub fn become_program(parent: u32, program: &[OsString]) -> io::Result<Infallible> {
+    let plan = env::var(PLAN)
+        .map_err(|_| io::Error::new(io::ErrorKind::InvalidInput, "no sandbox was planned"))?;
+    let plan: Plan = serde_json::from_str(&plan)?;
+    set_parent_process_death_signal(Some(Signal::KILL))?;
+    // It may have died before that was in place.
+    let alive = getppid().is_some_and(|now| u32::try_from(now.as_raw_pid()) == Ok(parent));
+    if !alive {
+        return Err(io::Error::other("the process that started it is gone"));
+    }
+    match plan.tier {
+        Tier::Off => {
+            setsid()?;
+            exec(program)
+        }
+        Tier::Landlock => brokered(&plan, parent, program),
+        Tier::Namespaces => namespaces(&plan, program),
+    }
+}
+
+/// Without namespaces, this process stays outside: it answers for connections,
+/// adopts whatever loses its parents, and ends all of it.
+fn brokered(plan: &Plan, parent: u32, program: &[OsString]) -> io::Result<Infallible> {
+    // It has to outlive whoever started it for as long as it takes to end the rest.
+    set_parent_process_death_signal(None)?;
+    let starter = i32::try_from(parent).ok().and_then(Pid::from_raw);
+    let starter = starter.ok_or_else(|| io::Error::other("who started it?"))?;
+    let starter = pidfd_open(starter, PidfdFlags::empty())?;
+    process_tree::adopt_orphans()?;
+    let (mut ready, mut tell) = io::pipe()?;
+    let (mut go, mut release) = io::pipe()?;
+    match syscalls::fork()? {
+        Forked::Child => {
+            drop((ready, release));
+            set_parent_process_death_signal(Some(Signal::KILL))?;
+            setsid()?;
+            prepare(plan)?;
+            let questions = broker::install().map_err(|error| step("the broker", &error))?;
+            tell.write_all(&questions.as_raw_fd().to_ne_bytes())?;
+            // It is taken over by then.
+            go.read_exact(&mut [0])?;
+            drop(questions);
+            filter::apply(plan.tier).map_err(|error| step("the system call filter", &error))?;
+            exec(program)
+        }
+        Forked::Parent { child } => {
+            drop((tell, go));
+            for signal in [libc::SIGTERM, libc::SIGINT, libc::SIGHUP] {
+                syscalls::ignore(signal)?;
+            }
+            let mut number = [0; 4];
+            let taken = ready.read_exact(&mut number).and_then(|()| {
+                let questions = broker::take_over(child, i32::from_ne_bytes(number))?;
+                release.write_all(&[0])?;
+                Ok(questions)
+            });
+            let _ = let_go_of_streams(Streams::ButErrors);
+            set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
+            let end = taken.and_then(|questions| serve(plan, child, &questions, &starter));
+            end_all();
+            match end {
+                Ok(end) => end_like(end),
+                // It has said why.
+                Err(_) => syscalls::leave(3),
+            }
+        }
+    }
+}
+
+/// Answers until the program ends, or whoever started it does.
+fn serve(plan: &Plan, child: i32, questions: &OwnedFd, starter: &OwnedFd) -> io::Result<End> {
+    let places: Vec<PathBuf> = plan
+        .views
+        .iter()
+        .filter_map(|(path, view)| match view {
+            View::Write(_) => Some(path.clone()),
+            View::Read(from) if plan.gateway.as_deref() == Some(path) => Some(from.clone()),
+            View::Read(_) | View::Link(_) | View::Fresh(_) => None,
+        })
+        .collect();
+    let child = Pid::from_raw(child).ok_or_else(|| io::Error::other("no such process"))?;
+    let running = pidfd_open(child, PidfdFlags::empty())?;
+    loop {
+        let mut events = [&running, starter, questions].map(|fd| PollFd::new(fd, PollFlags::IN));
+        match poll(&mut events, Some(&LOOK)) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let [ended, alone, asked] = events.map(|event| event.revents());
+        if asked.contains(PollFlags::IN) {
+            broker::answer(questions.as_fd(), &places);
+        }
+        if !alone.is_empty() {
+            return Ok(End::Killed(libc::SIGKILL));
+        }
+        if !ended.is_empty()
+            && let Ok(Some((_, status))) = waitpid(Some(child), WaitOptions::NOHANG)
+        {
+            return Ok(match (status.exit_status(), status.terminating_signal()) {
+                (Some(code), _) => End::Exited(code),
+                (None, signal) => End::Killed(signal.unwrap_or(libc::SIGKILL)),
+            });
+        }
+    }
+}
+
+/// Ends everything below this process; all orphans are its children.
+fn end_all() {
+    let (grace, patience) = (Duration::ZERO, Duration::from_secs(10));
+    if let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_time().build() {
+        let _ = runtime.block_on(process_tree::end_descendants(grace, patience, None));
+    }
+}
+
+fn exec(program: &[OsString]) -> io::Result<Infallible> {
+    let [program, arguments @ ..] = program else {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "which program?"));
+    };
+    Err(Command::new(program).args(arguments).env_remove(PLAN).exec())
+}
+
+fn namespaces(plan: &Plan, program: &[OsString]) -> io::Result<Infallible> {
+    let here = env::current_dir()?;
+    let (user, group) = (geteuid().as_raw(), getegid().as_raw());
+    syscalls::unshare(
+        UnshareFlags::NEWUSER
+            | UnshareFlags::NEWNS
+            | UnshareFlags::NEWPID
+            | UnshareFlags::NEWNET
+            | UnshareFlags::NEWIPC
+            | UnshareFlags::NEWUTS
+            | UnshareFlags::NEWCGROUP,
+    )
+    .map_err(|error| step("namespaces", &error))?;
+    let inside = |id| if id == 0 { ORDINARY } else { id };
+    fs::write("/proc/self/setgroups", "deny").map_err(|error| step("setgroups", &error))?;
+    fs::write("/proc/self/uid_map", format!("{} {user} 1\n", inside(user)))
+        .map_err(|error| step("uid_map", &error))?;
+    fs::write("/proc/self/gid_map", format!("{} {group} 1\n", inside(group)))
+        .map_err(|error| step("gid_map", &error))?;
+    let (lifeline, held) = io::pipe()?;
+    let (told, tell) = io::pipe()?;
+    match syscalls::fork()? {
+        Forked::Parent { child } => {
+            drop((lifeline, tell));
+            outside(child, told)
+        }
+        Forked::Child => {
+            drop((held, told));
+            first_inside(plan, program, &here, &lifeline.into(), tell)
+        }
+    }
+}
+
+/// Waits for the first process inside, and ends the way the program ended. It is
+/// asked to end along with the rest, and must not: the program would be killed
+/// before it could act on the request.
+fn outside(child: i32, mut told: io::PipeReader) -> ! {
+    for signal in [libc::SIGTERM, libc::SIGINT, libc::SIGHUP] {
+        let _ = syscalls::ignore(signal);
+    }
+    // Whoever reads what the program says must not wait for us.
+    let _ = let_go_of_streams(Streams::ButErrors);
+    let status = Pid::from_raw(child).and_then(|child| {
+        loop {
+            match waitpid(Some(child), WaitOptions::empty()) {
+                Err(rustix::io::Errno::INTR) => {}
+                other => break other.ok().flatten(),
+            }
+        }
+    });
+    let mut words = Vec::new();
+    let _ = told.read_to_end(&mut words);
+    match serde_json::from_slice(&words) {
+        Ok(end) => end_like(end),
+        // It could not begin, and has said why; or it was killed.
+        Err(_) => match status.and_then(|(_, status)| status.exit_status()) {
+            Some(code) => syscalls::leave(code),
+            None => syscalls::end_by(libc::SIGKILL),
+        },
+    }
+}
+
+/// Ends this process the way the program ended.
+fn end_like(end: End) -> ! {
+    match end {
+        End::Exited(code) => syscalls::leave(code),
+        End::Killed(signal) => syscalls::end_by(signal),
+        End::Excess(why) => {
+            let _ = writeln!(io::stderr(), "blueflame: {why}");
+            syscalls::end_by(libc::SIGKILL)
+        }
+    }
+}
+
+/// How the program ended, as the first process inside tells it.
+#[derive(serde::Serialize, serde::Deserialize)]
+enum End {
+    Exited(i32),
+    Killed(i32),
+    Excess(String),
+}
+
+fn first_inside(
+    plan: &Plan,
+    program: &[OsString],
+    here: &Path,
+    lifeline: &OwnedFd,
+    mut tell: io::PipeWriter,
+) -> io::Result<Infallible> {
+    set_parent_process_death_signal(Some(Signal::KILL))?;
+    if hung_up(lifeline.as_fd()) {
+        return Err(io::Error::other("the launcher is gone"));
+    }
+    syscalls::host_name(c"sandbox").map_err(|error| step("the host name", &error))?;
+    syscalls::loopback_up().map_err(|error| step("the loopback device", &error))?;
+    root::build(plan).map_err(|error| step("the root", &error))?;
+    // The program has the same user; it must not look into us.
+    set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
+    match syscalls::fork()? {
+        Forked::Child => {
+            setsid()?;
+            env::set_current_dir(here)
+                .map_err(|error| step(&format!("`{}`", here.display()), &error))?;
+            confine(plan)?;
+            exec(program)
+        }
+        Forked::Parent { child } => {
+            let _ = let_go_of_streams(Streams::All);
+            drop_capabilities()?;
+            let end = attend(child, &plan.limits, lifeline)?;
+            if let Ok(words) = serde_json::to_vec(&end) {
+                let _ = tell.write_all(&words);
+            }
+            // And with us everything that is still inside.
+            syscalls::leave(0)
+        }
+    }
+}
+
+/// Takes leave of all that ends inside, until the program does.
+fn attend(program: i32, limits: &Limits, lifeline: &OwnedFd) -> io::Result<End> {
+    let program = Pid::from_raw(program).ok_or_else(|| io::Error::other("no such process"))?;
+    let running = pidfd_open(program, PidfdFlags::empty())?;
+    loop {
+        let mut events =
+            [PollFd::new(&running, PollFlags::IN), PollFd::new(lifeline, PollFlags::IN)];
+        match poll(&mut events, Some(&LOOK)) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        if !events[1].revents().is_empty() {
+            return Ok(End::Killed(libc::SIGKILL));
+        }
+        while let Ok(Some((pid, status))) = wait(WaitOptions::NOHANG) {
+            if pid != program {
+                continue;
+            }
+            return Ok(match (status.exit_status(), status.terminating_signal()) {
+                (Some(code), _) => End::Exited(code),
+                (None, Some(signal)) => End::Killed(signal),
+                (None, None) => End::Killed(libc::SIGKILL),
+            });
+        }
+        if let Some(excess) = watch::excess(limits) {
+            return Ok(End::Excess(excess.to_string()));
+        }
+    }
+}
+
+/// The last steps, in the process that becomes the program.
+fn confine(plan: &Plan) -> io::Result<()> {
+    prepare(plan)?;
+    filter::apply(plan.tier).map_err(|error| step("the system call filter", &error))
+}
+
+/// All of them but the filter.
+fn prepare(plan: &Plan) -> io::Result<()> {
+    limit(&plan.limits)?;
+    set_no_new_privs(true)?;
+    rules::apply(plan).map_err(|error| step("Landlock", &error))?;
+    syscalls::drop_bounding_set();
+    drop_capabilities()?;
+    syscalls::keep_from_programs(3)
+}
+
+fn limit(limits: &Limits) -> io::Result<()> {
+    let mega = |mb: Option<u64>| mb.map(|mb| mb << 20);
+    for (resource, most) in [
+        // A single process; all of them together are looked after elsewhere.
+        (Resource::Data, mega(limits.memory_mb)),
+        (Resource::Cpu, limits.cpu_seconds),
+        (Resource::Fsize, mega(limits.file_mb)),
+        (Resource::Nofile, limits.open_files),
+        (Resource::Nproc, limits.processes),
+        (Resource::Core, Some(0)),
+    ] {
+        let Some(most) = most else { continue };
+        let allowed = rustix::process::getrlimit(resource).maximum.unwrap_or(u64::MAX);
+        let most = Some(most.min(allowed));
+        setrlimit(resource, Rlimit { current: most, maximum: most })
+            .map_err(|error| step("limits", &error.into()))?;
+    }
+    Ok(())
+}
+
+fn drop_capabilities() -> io::Result<()> {
+    clear_ambient_capability_set()?;
+    let none = CapabilitySet::empty();
+    let none = CapabilitySets { effective: none, permitted: none, inheritable: none };
+    Ok(set_capabilities(None, none)?)
+}
+
+/// Which of its streams a process that stays behind gives up.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Streams {
+    All,
+    ButErrors,
+}
+
+fn let_go_of_streams(streams: Streams) -> io::Result<()> {
+    let nothing = fs::File::options().read(true).write(true).open("/dev/null")?;
+    rustix::stdio::dup2_stdin(&nothing)?;
+    rustix::stdio::dup2_stdout(&nothing)?;
+    if streams == Streams::All {
+        rustix::stdio::dup2_stderr(&nothing)?;
+    }
+    Ok(())
+}
+
+/// Whether nobody holds the other end.
+fn hung_up(lifeline: BorrowedFd<'_>) -> bool {
+    let mut events = [PollFd::new(&lifeline, PollFlags::IN)];
+    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+    poll(&mut events, Some(&now)).is_ok() && !events[0].revents().is_empty()
+}
+
+fn step(what: &str, error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("the sandbox cannot be put up: {what}: {error}"))
+}

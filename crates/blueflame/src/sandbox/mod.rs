@@ -1,0 +1,30 @@
+//! The sandbox: what an agent's program, and every command of the project, finds
+//! itself in.
+//!
+//! A [`Plan`] says what is visible, what is writable and how much of the machine
+//! there is. It is drawn up from the policy's reach, the configuration and a
+//! look at the machine ([`draw`]), and put into force by [`launch`] in the
+//! process that becomes the program. Nothing is put into force in a process
+//! that goes on as ours, and nothing is left out: what cannot be had is an
+//! error, and the program is not started.
+//!
+//! Two tiers: namespaces with an empty root, and Landlock with a broker for
+//! connections where namespaces are not to be had. [`probe`] tries both.
+
+mod broker;
+mod draw;
+mod filter;
+mod launch;
+mod plan;
+mod probe;
+mod root;
+mod rules;
+mod syscalls;
+mod toolchains;
+mod watch;
+
+pub use draw::{DrawError, Occupant, draw};
+pub use launch::{PLAN, become_program};
+pub use plan::{Limits, Plan, Terms, Tier, View};
+pub use probe::{choose, holds, try_everything};
+pub use toolchains::terms;

@@ -1,0 +1,156 @@
+//! What a sandboxed process finds: which files, with which rights, and how much
+//! of the machine. It is data; the launcher puts it into force.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use blueflame_core::config;
+use serde::{Deserialize, Serialize};
+
+/// How strong the boundary is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Tier {
+    /// Namespaces of its own, with Landlock and a system call filter behind.
+    Namespaces,
+    /// Landlock and a system call filter, for machines without the former.
+    Landlock,
+    /// Nothing. Only if the configuration says so.
+    #[default]
+    Off,
+}
+
+impl Tier {
+    pub const fn name(self) -> &'static str {
+        match self {
+            Tier::Namespaces => "namespaces",
+            Tier::Landlock => "landlock",
+            Tier::Off => "off",
+        }
+    }
+
+    /// What the person should know wherever work is shown; nothing to say about
+    /// the strongest.
+    pub const fn weakness(self) -> Option<&'static str> {
+        match self {
+            Tier::Namespaces => None,
+            Tier::Landlock => Some(
+                "a weaker sandbox (landlock): names of processes and files outside can be seen, and a \
+                 locked file opens its whole directory",
+            ),
+            Tier::Off => Some(
+                "no sandbox (sandbox.mode: off): only tool calls are judged, programs can do \
+                 what you can",
+            ),
+        }
+    }
+}
+
+/// What the configuration and the machine say, the same for all of a session.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Terms {
+    pub tier: Tier,
+    /// Seen besides what every system has: toolchains, and what the
+    /// configuration names; absolute.
+    #[serde(default)]
+    pub read: Vec<PathBuf>,
+    /// Seen in the private home, by the name there: caches of downloads.
+    #[serde(default)]
+    pub in_home: BTreeMap<PathBuf, PathBuf>,
+    /// Where toolchains are, for those that look in the home.
+    #[serde(default)]
+    pub variables: BTreeMap<String, String>,
+    pub limits: Limits,
+}
+
+/// How much of the machine; `None` is as much as anybody gets.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Limits {
+    /// Of all processes together.
+    pub memory_mb: Option<u64>,
+    /// Of each process.
+    pub cpu_seconds: Option<u64>,
+    pub file_mb: Option<u64>,
+    pub open_files: Option<u64>,
+    /// Processes and threads at the same time.
+    pub processes: Option<u64>,
+}
+
+/// More than compilers and test runners start, and fewer than hurt.
+const MOST_PROCESSES: u64 = 1024;
+
+impl Limits {
+    /// What an agent is held to.
+    pub fn of_agents(config: &config::Sandbox) -> Limits {
+        Limits {
+            memory_mb: Some(config.max_memory_mb),
+            cpu_seconds: Some(config.max_cpu_seconds),
+            file_mb: Some(config.max_file_size_mb),
+            open_files: Some(config.max_open_files),
+            processes: Some(MOST_PROCESSES),
+        }
+    }
+
+    /// What the project's own commands are held to: they have a deadline, and
+    /// their needs are not those of an agent.
+    pub fn of_commands() -> Limits {
+        Limits { processes: Some(4 * MOST_PROCESSES), ..Limits::default() }
+    }
+}
+
+/// Everything the launcher has to know.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Plan {
+    pub tier: Tier,
+    /// What is where, from the top down.
+    pub views: BTreeMap<PathBuf, View>,
+    /// Directories in which names may change while all that is there now stays
+    /// as it is, except for these.
+    pub open: BTreeMap<PathBuf, Vec<PathBuf>>,
+    pub home: PathBuf,
+    /// Where its gateway listens.
+    pub gateway: Option<PathBuf>,
+    pub limits: Limits,
+}
+
+/// What stands at a path.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum View {
+    /// A file or directory of the machine, to look at.
+    Read(PathBuf),
+    /// The same, to write.
+    Write(PathBuf),
+    /// A symbolic link to this.
+    Link(PathBuf),
+    /// An empty directory in memory, of at most so many MiB.
+    Fresh(u32),
+}
+
+impl Plan {
+    pub(super) fn see(&mut self, path: &Path) {
+        self.place(path, View::Read);
+    }
+
+    pub(super) fn write(&mut self, path: &Path) {
+        self.place(path, View::Write);
+    }
+
+    /// At its name, and where that leads if links are in between: programs find
+    /// out and use either.
+    fn place(&mut self, path: &Path, view: impl Fn(PathBuf) -> View) {
+        if let Ok(real) = path.canonicalize() {
+            self.views.insert(path.to_owned(), view(real.clone()));
+            self.views.insert(real.clone(), view(real));
+        }
+    }
+
+    /// Whether something is seen at this path already, by a directory above it.
+    pub(super) fn shows(&self, path: &Path) -> bool {
+        let real = |view: &View| matches!(view, View::Read(_) | View::Write(_));
+        path.ancestors().any(|above| self.views.get(above).is_some_and(real))
+    }
+}

@@ -1,0 +1,221 @@
+//! Which boundary this machine can put up, found out by trying.
+//!
+//! A child is started in a sandbox and tries what must not work: to read and
+//! write files outside, to connect to sockets outside, to signal a process
+//! outside. What it managed to do counts, not what the kernel claims to have.
+//! It also tries what has to work, because a boundary that breaks ordinary work
+//! is of no use.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{self, Write as _};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use blueflame_core::config::SandboxMode;
+use blueflame_core::lock_path::LockPath;
+use blueflame_core::policy::Reach;
+use serde::{Deserialize, Serialize};
+
+use super::draw::{Occupant, draw};
+use super::launch::PLAN;
+use super::plan::{Limits, Terms, Tier};
+use crate::failure::{Failure, Kind};
+
+/// The strongest boundary that the configuration wants and the machine has.
+/// `blueflame` is this program.
+pub fn choose(mode: SandboxMode) -> Result<Tier, Failure> {
+    let candidates: &[Tier] = match mode {
+        SandboxMode::Auto => &[Tier::Namespaces, Tier::Landlock],
+        SandboxMode::Namespaces => &[Tier::Namespaces],
+        SandboxMode::Landlock => &[Tier::Landlock],
+        SandboxMode::Off => return Ok(Tier::Off),
+    };
+    let blueflame = std::env::current_exe().map_err(|error| Failure::new(Kind::Missing, error))?;
+    let mut reasons = Vec::new();
+    for tier in candidates {
+        match holds(*tier, &blueflame) {
+            Ok(()) => return Ok(*tier),
+            Err(why) => reasons.push(format!("{}: {why}", tier.name())),
+        }
+    }
+    let failure = Failure::new(
+        Kind::Missing,
+        format!("agents cannot be confined on this machine ({})", reasons.join("; ")),
+    );
+    Err(hints(mode, failure))
+}
+
+fn hints(mode: SandboxMode, failure: Failure) -> Failure {
+    let failure = failure.hint(
+        "namespaces for ordinary users may be switched off: look at \
+         `sysctl kernel.unprivileged_userns_clone kernel.apparmor_restrict_unprivileged_userns \
+         user.max_user_namespaces`",
+    );
+    let failure = match mode {
+        SandboxMode::Auto | SandboxMode::Landlock | SandboxMode::Off => failure,
+        SandboxMode::Namespaces => failure.hint(
+            "`sandbox: {mode: landlock}` in blueflame.yaml accepts a weaker boundary, if the \
+             kernel has it",
+        ),
+    };
+    failure.hint(
+        "`sandbox: {mode: off}` accepts none at all: for machines that are themselves a sandbox",
+    )
+}
+
+/// Everything the child is told to try.
+#[derive(Debug, Serialize, Deserialize)]
+struct Orders {
+    /// A file of the person's.
+    secret: PathBuf,
+    /// A file of the workspace that nobody may write.
+    kept: PathBuf,
+    /// The settings of the workspace's git directory.
+    settings: PathBuf,
+    /// What may be written.
+    free: PathBuf,
+    /// Somebody who listens outside.
+    port: u16,
+    name: String,
+    socket: PathBuf,
+    /// A process outside.
+    process: i32,
+}
+
+/// What the child managed to do, and what it did not.
+type Done = BTreeMap<String, bool>;
+
+const MUST_FAIL: [&str; 8] = [
+    "read a file outside",
+    "write a file outside",
+    "write outside the locks",
+    "write git settings",
+    "connect to a port outside",
+    "connect to an abstract socket outside",
+    "connect to a socket outside",
+    "signal a process outside",
+];
+
+/// Landlock cannot take a part out of what may be written. Nothing of ours acts
+/// on these settings.
+const NOT_BY_LANDLOCK: &str = "write git settings";
+
+const MUST_WORK: [&str; 2] = ["write what is locked", "start a program"];
+
+/// Tries a boundary. `Err` says what it lets through, or why it cannot be had.
+pub fn holds(tier: Tier, blueflame: &Path) -> Result<(), String> {
+    let done = trial(tier, blueflame).map_err(|error| error.to_string())?;
+    let went = |name: &&&str| done.get(**name).copied();
+    let known = |name: &&&str| tier == Tier::Landlock && **name == NOT_BY_LANDLOCK;
+    let through: Vec<&str> = MUST_FAIL
+        .iter()
+        .filter(|name| went(name) != Some(false) && !known(name))
+        .copied()
+        .collect();
+    if !through.is_empty() {
+        return Err(format!("it does not keep a program from this: {}", through.join(", ")));
+    }
+    let broken: Vec<&str> =
+        MUST_WORK.iter().filter(|name| went(name) != Some(true)).copied().collect();
+    if broken.is_empty() { Ok(()) } else { Err(format!("in it nobody can {}", broken.join(", "))) }
+}
+
+fn trial(tier: Tier, blueflame: &Path) -> io::Result<Done> {
+    let place = tempfile::tempdir()?;
+    let place = place.path().canonicalize()?;
+    let [ground, home, tmp] = ["ground", "home", "tmp"].map(|name| place.join(name));
+    for path in [&ground.join(".git"), &ground.join("free"), &home, &tmp] {
+        fs::create_dir_all(path)?;
+    }
+    let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+    let name = format!("blueflame-probe-{}", std::process::id());
+    let _abstract = UnixListener::bind_addr(&SocketAddr::from_abstract_name(&name)?)?;
+    let orders = Orders {
+        secret: place.join("secret"),
+        kept: ground.join("kept"),
+        settings: ground.join(".git/config"),
+        free: ground.join("free/file"),
+        port: port.local_addr()?.port(),
+        name,
+        socket: place.join("socket"),
+        process: i32::try_from(std::process::id()).map_err(io::Error::other)?,
+    };
+    let _socket = UnixListener::bind(&orders.socket)?;
+    for path in [&orders.secret, &orders.kept, &orders.settings] {
+        fs::write(path, "")?;
+    }
+    let free = LockPath::new("free").map_err(io::Error::other)?;
+    let occupant = Occupant {
+        ground: &ground,
+        reach: Reach::Only { locks: vec![free], scratch: Vec::new() },
+        home: &home,
+        tmp: &tmp,
+        programs: vec![blueflame],
+        files: Vec::new(),
+        gateway: None,
+    };
+    let terms = Terms { tier, limits: Limits::of_commands(), ..Terms::default() };
+    let plan = draw(&terms, &occupant).map_err(io::Error::other)?;
+    let output = Command::new(blueflame)
+        .arg("__launch")
+        .arg(std::process::id().to_string())
+        .arg(blueflame)
+        .arg("__probe")
+        .arg(serde_json::to_string(&orders)?)
+        .env_clear()
+        .env(PLAN, serde_json::to_string(&plan)?)
+        .current_dir(&ground)
+        .stdin(Stdio::null())
+        .output()?;
+    if !output.status.success() {
+        let why = String::from_utf8_lossy(&output.stderr);
+        return Err(io::Error::other(format!("{}: {}", output.status, why.trim())));
+    }
+    let mut done: Done = serde_json::from_slice(&output.stdout)?;
+    // A file of that name may have appeared inside; what counts is outside.
+    for (name, path) in [
+        ("write a file outside", &orders.secret),
+        ("write outside the locks", &orders.kept),
+        ("write git settings", &orders.settings),
+    ] {
+        done.insert(name.to_owned(), !fs::read(path)?.is_empty());
+    }
+    Ok(done)
+}
+
+/// `blueflame __probe`: tries everything, and says what worked.
+pub fn try_everything(orders: &str) -> io::Result<String> {
+    let orders: Orders = serde_json::from_str(orders)?;
+    let append = |path: &Path| {
+        let opened = fs::File::options().append(true).create(true).open(path);
+        opened.and_then(|mut file| file.write_all(b"x")).is_ok()
+    };
+    let listens = SocketAddr::from_abstract_name(&orders.name)?;
+    let process = rustix::process::Pid::from_raw(orders.process);
+    let done = Done::from(
+        [
+            ("read a file outside", fs::read(&orders.secret).is_ok()),
+            ("write a file outside", append(&orders.secret)),
+            ("write outside the locks", append(&orders.kept)),
+            ("write git settings", append(&orders.settings)),
+            (
+                "connect to a port outside",
+                TcpStream::connect((Ipv4Addr::LOCALHOST, orders.port)).is_ok(),
+            ),
+            ("connect to an abstract socket outside", UnixStream::connect_addr(&listens).is_ok()),
+            ("connect to a socket outside", UnixStream::connect(&orders.socket).is_ok()),
+            (
+                "signal a process outside",
+                process.is_some_and(|it| rustix::process::test_kill_process(it).is_ok()),
+            ),
+            ("write what is locked", append(&orders.free)),
+            ("start a program", Command::new("/bin/true").status().is_ok_and(|it| it.success())),
+        ]
+        .map(|(name, done)| (name.to_owned(), done)),
+    );
+    Ok(serde_json::to_string(&done)?)
+}

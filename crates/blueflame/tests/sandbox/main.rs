@@ -1,0 +1,10 @@
+//! The sandbox, tried from inside with real processes.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
+
+mod boundaries;
+mod cage;
+mod corpus;
+mod limits;
+mod ordinary;
+mod probing;
+mod weaker;

@@ -1,0 +1,79 @@
+//! The second tier, without namespaces: what it holds, and that work goes on.
+
+use std::os::unix::net::UnixListener;
+
+use blueflame::sandbox::Tier;
+
+use crate::cage::{Cage, attempts, everything, only};
+
+const STOPPED: [&str; 16] = [
+    "cat {HUMAN}/.ssh/id_ed25519",
+    "cat {REPO}/README.md",
+    "cat {OTHER}/src/theirs.txt",
+    "head -c0 /etc/shadow",
+    "echo x > README.md",
+    "echo x > {HUMAN}/.bashrc",
+    "exec 3<>/dev/tcp/127.0.0.1/{HP}",
+    "{POC} tcp 127.0.0.1 {HP}",
+    "{POC} fastopen 127.0.0.1 {HP}",
+    "{POC} udp 127.0.0.1 {HP}",
+    "{POC} abstract {NAME}",
+    "{POC} unixpath {SOCK}",
+    "{POC} signal {HPID}",
+    "{POC} io_uring",
+    "{POC} unshare_user",
+    "{POC} add_key",
+];
+
+#[test]
+fn landlock_and_the_broker_hold() {
+    if attempts().is_none() {
+        return;
+    }
+    let inside = Cage::new().in_tier(Tier::Landlock);
+    for command in STOPPED {
+        let outside = Cage::new().in_tier(Tier::Off).run(only(&["src"]), command);
+        assert!(outside.worked(), "it fails outside, too: {command}: {outside:?}");
+        let confined = inside.run(only(&["src"]), command);
+        assert!(!confined.worked(), "{command}: {confined:?}");
+    }
+}
+
+#[test]
+fn ordinary_work_goes_on() {
+    let cage = Cage::new().in_tier(Tier::Landlock);
+    for command in [
+        "echo x > src/a.txt && git add src && git commit -qm x",
+        "printf 'int main(void){return 0;}' > src/t.c && cc -o src/t src/t.c && src/t",
+        "f=$(mktemp) && seq 1000 | sort -n > $f && test $(wc -l < $f) = 1000",
+    ] {
+        let outcome = cage.run(only(&["src"]), command);
+        assert!(outcome.worked(), "{command}: {outcome:?}");
+    }
+}
+
+#[test]
+fn sockets_of_its_own_can_be_reached() {
+    if attempts().is_none() {
+        return;
+    }
+    let cage = Cage::new().in_tier(Tier::Landlock);
+    let _own = UnixListener::bind(cage.workspace.join("src/own")).unwrap();
+    let reach = "{POC} unixpath {WT}/src/own && cd src && {POC} unixpath own";
+    let outcome = cage.run(only(&["src"]), reach);
+    assert!(outcome.worked(), "{outcome:?}");
+    // A link in its place leads out, and is seen through.
+    let outcome = cage.run(everything(), "ln -s {SOCK} src/link && {POC} unixpath src/link");
+    assert!(!outcome.worked(), "{outcome:?}");
+}
+
+#[test]
+fn nothing_is_left_when_it_ends() {
+    let cage = Cage::new().in_tier(Tier::Landlock);
+    let leaves = "(setsid bash -c 'trap \"\" TERM HUP; while :; do sleep 0.1; done' \
+                  >/dev/null 2>&1 &); exit 5";
+    let outcome = cage.run(everything(), leaves);
+    assert_eq!(outcome.code, Some(5), "{outcome:?}");
+    let home = cage.env.path("home").display().to_string();
+    assert_eq!(blueflame::process_tree::with_environment("HOME", &home).len(), 0);
+}
