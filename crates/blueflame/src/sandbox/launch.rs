@@ -28,6 +28,7 @@ use rustix::thread::{
     set_no_new_privs,
 };
 
+use super::headcount::Headcount;
 use super::plan::{Limits, Plan, Tier, View};
 use super::syscalls::{self, Forked};
 use super::{broker, filter, root, rules, watch};
@@ -74,6 +75,7 @@ fn brokered(plan: &Plan, parent: u32, program: &[OsString]) -> io::Result<Infall
     let starter = starter.ok_or_else(|| io::Error::other("who started it?"))?;
     let starter = pidfd_open(starter, PidfdFlags::empty())?;
     process_tree::adopt_orphans()?;
+    let headcount = headcount(&plan.limits);
     let (mut ready, mut tell) = io::pipe()?;
     let (mut go, mut release) = io::pipe()?;
     match syscalls::fork()? {
@@ -105,6 +107,9 @@ fn brokered(plan: &Plan, parent: u32, program: &[OsString]) -> io::Result<Infall
             set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
             let end = taken.and_then(|questions| serve(plan, child, &questions, &starter));
             end_all();
+            if let Some(headcount) = headcount {
+                headcount.end();
+            }
             match end {
                 Ok(end) => end_like(end),
                 // It has said why.
@@ -168,6 +173,7 @@ fn exec(program: &[OsString]) -> io::Result<Infallible> {
 
 fn namespaces(plan: &Plan, program: &[OsString]) -> io::Result<Infallible> {
     let here = env::current_dir()?;
+    let headcount = headcount(&plan.limits);
     let (user, group) = (geteuid().as_raw(), getegid().as_raw());
     syscalls::unshare(
         UnshareFlags::NEWUSER
@@ -190,7 +196,7 @@ fn namespaces(plan: &Plan, program: &[OsString]) -> io::Result<Infallible> {
     match syscalls::fork()? {
         Forked::Parent { child } => {
             drop((lifeline, tell));
-            outside(child, told)
+            outside(child, told, headcount)
         }
         Forked::Child => {
             drop((held, told));
@@ -202,7 +208,7 @@ fn namespaces(plan: &Plan, program: &[OsString]) -> io::Result<Infallible> {
 /// Waits for the first process inside, and ends the way the program ended. It is
 /// asked to end along with the rest, and must not: the program would be killed
 /// before it could act on the request.
-fn outside(child: i32, mut told: io::PipeReader) -> ! {
+fn outside(child: i32, mut told: io::PipeReader, headcount: Option<Headcount>) -> ! {
     for signal in [libc::SIGTERM, libc::SIGINT, libc::SIGHUP] {
         let _ = syscalls::ignore(signal);
     }
@@ -216,6 +222,9 @@ fn outside(child: i32, mut told: io::PipeReader) -> ! {
             }
         }
     });
+    if let Some(headcount) = headcount {
+        headcount.end();
+    }
     let mut words = Vec::new();
     let _ = told.read_to_end(&mut words);
     match serde_json::from_slice(&words) {
@@ -329,6 +338,13 @@ fn prepare(plan: &Plan) -> io::Result<()> {
     syscalls::drop_bounding_set();
     drop_capabilities()?;
     syscalls::keep_from_programs(3)
+}
+
+/// For root, whose processes the kernel does not limit otherwise. Where it
+/// cannot be had, the look at all processes is what is left.
+fn headcount(limits: &Limits) -> Option<Headcount> {
+    let most = limits.processes.filter(|_| geteuid().is_root())?;
+    Headcount::limit(most).ok()
 }
 
 fn limit(limits: &Limits) -> io::Result<()> {

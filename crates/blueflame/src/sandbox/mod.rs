@@ -14,6 +14,7 @@
 mod broker;
 mod draw;
 mod filter;
+mod headcount;
 mod launch;
 mod plan;
 mod probe;

@@ -132,7 +132,8 @@ fn trial(tier: Tier, blueflame: &Path) -> io::Result<Done> {
         fs::create_dir_all(path)?;
     }
     let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
-    let name = format!("blueflame-probe-{}", std::process::id());
+    // A directory of that name is nobody else's, and so is the socket.
+    let name = format!("blueflame-probe-{}", place.display());
     let _abstract = UnixListener::bind_addr(&SocketAddr::from_abstract_name(&name)?)?;
     let orders = Orders {
         secret: place.join("secret"),

@@ -8,8 +8,7 @@ fn one_task(mode: &str) -> Stage {
         .plans(&[task("task-001", "greeting", "src/hello.txt")])
         .works("task-001", &[("src/hello.txt", "hello\n")])
         .passes();
-    let more = "merge: {verify: [\"test -d src\"]}\n";
-    let stage = Stage::new(more).script(&script);
+    let stage = Stage::new("merge: {verify: [\"test -d src\"]}\n").script(&script);
     let stage = stage.decisions("plan: [approve]\nchangesets: {'*': approve}\nsession: []\n");
     let config = stage.read("blueflame.yaml");
     let chosen = config.replace("sandbox: {read", &format!("sandbox: {{mode: {mode}, read"));

@@ -1,0 +1,90 @@
+//! A limit on processes that holds for root as well.
+//!
+//! The kernel's usual limit on processes is not for root. A control group
+//! counts them whoever they belong to, and only root can make one here.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, unlinkat};
+
+/// The group of one sandbox; it is left and removed at the end.
+#[derive(Debug)]
+pub(super) struct Headcount {
+    /// The group that this process came from.
+    parent: File,
+    /// The list of its processes.
+    way_back: File,
+    name: String,
+}
+
+impl Headcount {
+    /// Puts this process, and all that it starts from here on, into a group of
+    /// at most so many.
+    pub(super) fn limit(most: u64) -> io::Result<Headcount> {
+        let own = fs::read_to_string("/proc/self/cgroup")?;
+        let place = place(&own).ok_or_else(|| io::Error::other("no control group counts pids"))?;
+        tidy(&place);
+        let name = format!("{PREFIX}{}", std::process::id());
+        let group = place.join(&name);
+        fs::create_dir(&group)?;
+        let counted = fs::write(group.join("pids.max"), most.to_string()).and_then(|()| {
+            let count = Headcount {
+                parent: File::open(&place)?,
+                way_back: File::options().write(true).open(place.join(LIST))?,
+                name,
+            };
+            fs::write(group.join(LIST), "0")?;
+            Ok(count)
+        });
+        if counted.is_err() {
+            let _ = fs::remove_dir(&group);
+        }
+        counted
+    }
+
+    /// Leaves the group, in which nobody else is left.
+    pub(super) fn end(mut self) {
+        let _ = self.way_back.write_all(b"0");
+        let _ = unlinkat(&self.parent, self.name.as_str(), AtFlags::REMOVEDIR);
+    }
+}
+
+const PREFIX: &str = "blueflame-";
+const LIST: &str = "cgroup.procs";
+
+/// Where the group of this process is, in the hierarchy that counts.
+fn place(own: &str) -> Option<PathBuf> {
+    let found = own.lines().find_map(|line| {
+        let mut parts = line.splitn(3, ':');
+        let (_, controllers, path) = (parts.next()?, parts.next()?, parts.next()?);
+        let path = path.trim_start_matches('/');
+        let counts = controllers.split(',').any(|controller| controller == "pids");
+        counts.then(|| Path::new("/sys/fs/cgroup/pids").join(path))
+    });
+    let unified = own.lines().find_map(|line| line.strip_prefix("0::/"));
+    let unified = unified.map(|path| Path::new("/sys/fs/cgroup").join(path));
+    found.or(unified).filter(|place| place.join(LIST).exists())
+}
+
+/// Removes what those left behind who were killed. A group that somebody is in
+/// cannot be removed.
+fn tidy(place: &Path) {
+    let entries = fs::read_dir(place).into_iter().flatten().flatten();
+    for entry in entries.filter(|it| it.file_name().to_string_lossy().starts_with(PREFIX)) {
+        let _ = fs::remove_dir(entry.path());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nowhere_to_count_is_nowhere() {
+        assert_eq!(place(""), None);
+        assert_eq!(place("4:memory:/x\n"), None);
+        assert_eq!(place("1:pids:/no/such/group\n"), None);
+    }
+}
