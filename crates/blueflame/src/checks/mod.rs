@@ -11,3 +11,4 @@ pub mod command;
 pub mod facts;
 mod patch;
 pub mod runner;
+pub mod toolchains;

@@ -15,11 +15,11 @@ use blueflame_core::state::task::Task;
 use serde_json::Value;
 
 use super::Session;
+use super::bench::Bench;
 use super::post::Occurrence;
 use super::prepare::start_of;
 use super::site::Site;
 use crate::checks::acceptance;
-use crate::checks::checkout::CleanCheckout;
 use crate::checks::command::{CommandResult, Surroundings};
 use crate::checks::facts;
 
@@ -72,22 +72,10 @@ pub fn accept(session: &Session, id: &TaskId) {
             return;
         }
         let Some(commit) = task.phase.commit() else { return };
-        let place = site.checkouts();
-        let results =
-            match (CleanCheckout::of(&site.common, commit, &place).await, surroundings(&site)) {
-                (Ok(checkout), Ok(around)) => {
-                    acceptance::run_acceptance(
-                        &checkout,
-                        &commands,
-                        ACCEPTANCE_TIMEOUT,
-                        &around,
-                        &mut stop,
-                    )
-                    .await
-                }
-                (Err(error), _) => return post.send(Occurrence::Broken(error.to_string())),
-                (_, Err(why)) => return post.send(Occurrence::Broken(why)),
-            };
+        let results = match Bench::of(&site, commit, &mut stop).await {
+            Ok(bench) => bench.run(&commands, ACCEPTANCE_TIMEOUT, &mut stop).await,
+            Err(why) => return post.send(Occurrence::Broken(why)),
+        };
         // What was cut short says nothing; it is run again when the session
         // goes on.
         if *stop.borrow() {

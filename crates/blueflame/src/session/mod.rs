@@ -6,6 +6,7 @@
 //! it, so that the loop is always ready to record and to stop.
 
 mod agents;
+pub mod bench;
 mod brief;
 mod checking;
 mod conclude;

@@ -41,7 +41,7 @@ use blueflame_core::lock_path::LockPath;
 pub use changes::{ChangedFile, Lines};
 pub use commits::HarvestedCommit;
 pub use error::{HarvestError, Unsupported, WorkspaceError};
-pub use fittings::{LeftOut, Reason};
+pub use fittings::{Fitter, LeftOut, Reason};
 pub use harvest::Harvest;
 pub use name::{WorkspaceName, branch};
 pub use remove::{Leftover, leftovers, remove_leftover, remove_tree};
@@ -171,6 +171,15 @@ impl Workspaces {
             author: order.author.clone(),
             hidden: hidden.into_iter().flatten().cloned().collect(),
             prepare: fittings.prepare.clone(),
+        }
+    }
+
+    /// Puts into any directory what workspaces have besides their commit.
+    pub fn fitter(&self) -> Fitter {
+        Fitter {
+            checkout: self.checkout.clone(),
+            root: self.root.clone(),
+            common: self.common.clone(),
         }
     }
 

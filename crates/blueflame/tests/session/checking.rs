@@ -1,0 +1,107 @@
+//! What the commands of checks find around them.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::script::{Script, commit, plan, subject, task};
+use crate::stage::{Stage, wait_until};
+
+const APPROVE: &str = "plan: [approve]\nchangesets: {'*': approve}\nsession: [stop]\n";
+
+fn one_task(config: &str, script: Script) -> Stage {
+    Stage::new(config)
+        .plan(&plan(&[task("task-001", "only", "src/a.txt")]))
+        .script(&script.works("task-001", &[("src/a.txt", "a\n")]).passes())
+        .decisions(APPROVE)
+}
+
+/// All that failed in the acceptance runs, in order.
+fn failures(stage: &Stage) -> Vec<String> {
+    let all = stage.events("acceptance.finished").into_iter();
+    all.flat_map(|it| it["failures"].as_array().cloned().unwrap_or_default())
+        .map(|it: Value| it.as_str().unwrap().to_owned())
+        .collect()
+}
+
+/// How many places of checks there are.
+fn places(stage: &Stage) -> usize {
+    let names = fs::read_dir(stage.env.path("tmp")).unwrap().map(|it| it.unwrap().file_name());
+    names.filter(|name| name.to_string_lossy().starts_with("blueflame-check-")).count()
+}
+
+#[test]
+fn checks_have_the_tools_of_the_home_and_what_worktree_adds() {
+    let config = "worktree: {copy: [.env], share: [node_modules], scratch: [build], \
+                  prepare: ['cat node_modules/lib > build/made']}\n\
+                  validation: {acceptance: ['sh check.sh']}\nmerge: {verify: ['sh check.sh']}\n";
+    // A tool of rustup looks for its version like this.
+    let check = "set -e\ncat \"${RUSTUP_HOME:-$HOME/.rustup}/settings.toml\" .env build/made\n\
+                 test \"$HOME\" != \"$(dirname \"$RUSTUP_HOME\")\"\n";
+    let stage = one_task(config, Script::new())
+        .with_file("check.sh", check)
+        .with_file(".gitignore", "/.env\n/node_modules\n/build\n");
+    fs::create_dir(stage.env.path("home/.rustup")).unwrap();
+    fs::write(stage.env.path("home/.rustup/settings.toml"), "version\n").unwrap();
+    stage.write(".env", "settings\n");
+    stage.write("node_modules/lib", "library\n");
+    stage.run().exits(0);
+    assert_eq!(failures(&stage), Vec::<String>::new());
+    assert_eq!(stage.events("verify.finished")[0]["result"], "passed");
+    assert_eq!(stage.landed(), [subject("task-001")]);
+    stage.assert_tidy();
+}
+
+#[test]
+fn work_that_breaks_what_prepares_a_working_copy_fails_its_acceptance() {
+    let config = "worktree: {prepare: ['! grep broken src/a.txt']}\n\
+                  validation: {acceptance: ['echo never reached; exit 7']}\n";
+    let script =
+        Script::new().attempt("task-001", 1, &commit("task-001", &[("src/a.txt", "broken\n")]));
+    let stage = one_task(config, script);
+    stage.run();
+    let told = &failures(&stage)[0];
+    assert_eq!(told, "`! grep broken src/a.txt` failed with exit code 1:\n  broken");
+}
+
+#[test]
+fn checks_find_nothing_of_the_person_in_the_directories_above() {
+    let config = "validation: {acceptance: ['sh above.sh']}\nmerge: {verify: ['sh above.sh']}\n";
+    let above = "while [ $PWD != / ]; do cd ..; ! test -e untracked || exit 1; done\n";
+    let stage = one_task(config, Script::new())
+        .with_file("above.sh", above)
+        .with_file(".gitignore", "/untracked\n");
+    stage.write("untracked", "the person's\n");
+    stage.run().exits(0);
+    assert_eq!(failures(&stage), Vec::<String>::new());
+    assert_eq!(stage.landed(), [subject("task-001")]);
+    assert_eq!(places(&stage), 0, "checkouts were left");
+    stage.assert_tidy();
+}
+
+#[test]
+fn one_check_leaves_nothing_for_the_next() {
+    let config = "validation: {acceptance: ['sh fresh.sh']}\nmerge: {verify: ['sh fresh.sh']}\n";
+    let fresh = "set -e\nfor place in $HOME $TMPDIR; do\n\
+                 test -z \"$(ls -A $place)\"\ntouch $place/poison\ndone\n";
+    let stage = one_task(config, Script::new()).with_file("fresh.sh", fresh);
+    stage.run().exits(0);
+    assert_eq!(failures(&stage), Vec::<String>::new());
+    assert_eq!(stage.events("verify.finished")[0]["result"], "passed");
+    stage.assert_tidy();
+}
+
+#[test]
+fn what_a_killed_orchestrator_was_checking_is_removed_in_the_end() {
+    let stage = one_task("merge: {verify: ['sh wait.sh checked']}\n", Script::new());
+    let mut running = stage.begin();
+    running.wait_for_event("verify.started", 1);
+    wait_until("there is a checkout", || places(&stage) == 1);
+    running.kill();
+    wait_until("no process is left", || stage.processes().is_empty());
+    assert_eq!(places(&stage), 1, "nobody was there to remove it");
+    stage.signal("checked");
+    stage.resume().exits(0);
+    assert_eq!(places(&stage), 0);
+    stage.assert_tidy();
+}
