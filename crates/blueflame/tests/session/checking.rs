@@ -2,9 +2,9 @@
 
 use std::fs;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::script::{Script, commit, plan, subject, task};
+use crate::script::{Script, commit, plan, plan_value, subject, task};
 use crate::stage::{Stage, wait_until};
 
 const APPROVE: &str = "plan: [approve]\nchangesets: {'*': approve}\nsession: [stop]\n";
@@ -104,4 +104,44 @@ fn what_a_killed_orchestrator_was_checking_is_removed_in_the_end() {
     stage.resume().exits(0);
     assert_eq!(places(&stage), 0);
     stage.assert_tidy();
+}
+
+/// What a planner that read something bad would like to have run.
+fn evil() -> String {
+    "touch ../../../../evil && true".to_owned()
+}
+
+#[test]
+fn a_planner_that_wants_a_command_run_that_agents_may_not_run_plans_again() {
+    let task = |commands: &[&str]| task("task-001", "only", "src/a.txt").accepts(commands);
+    let (evil, good) = (evil(), "sh wait.sh checked");
+    let again = json!({"role": "planner", "contains": "acceptance[1]"});
+    let script = Script::new()
+        .reply(json!({"when": again, "output": plan_value(&[task(&[good])])}))
+        .plans(&[task(&[good, &evil])])
+        .works("task-001", &[("src/a.txt", "a\n")])
+        .passes();
+    let stage = Stage::new("").script(&script).decisions(APPROVE);
+    stage.signal("checked");
+    stage.run().exits(0);
+    let ends = stage.events("agent.exited");
+    let problems = ends[0]["outcome"]["problems"][0].as_str().unwrap();
+    assert!(problems.starts_with("tasks[0].acceptance[1]"), "{problems}");
+    assert!(problems.contains(&evil), "{problems}");
+    assert_eq!(stage.gates()[0], "plan");
+    assert_eq!(stage.events("gate.opened").iter().filter(|it| it["gate"] == "plan").count(), 1);
+    assert_eq!(stage.landed(), [subject("task-001")]);
+    stage.assert_tidy();
+}
+
+#[test]
+fn commands_in_a_plan_of_the_persons_are_theirs() {
+    let stage = one_task("", Script::new());
+    let proof = stage.env.path("proof");
+    let command = format!("touch {}", proof.display());
+    let tasks = [task("task-001", "only", "src/a.txt").accepts(&[&command])];
+    let stage = stage.plan(&plan(&tasks));
+    stage.run().exits(0);
+    assert!(proof.exists());
+    assert_eq!(stage.landed(), [subject("task-001")]);
 }

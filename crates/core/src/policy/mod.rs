@@ -12,6 +12,7 @@ pub mod examples;
 mod ground;
 mod naming;
 mod paths;
+mod planned;
 mod rules;
 mod secrets;
 mod shell;
@@ -23,6 +24,7 @@ use serde_json::Value;
 
 pub use changes::{Change, ChangeKind};
 pub use ground::{Found, Ground, Resolved};
+pub use planned::judge_planned;
 pub use rules::{CommitRule, NamingRule, PolicyError, PolicyRules, Scope, TestRule};
 pub use verdict::{Decision, Rule, Verdict};
 
