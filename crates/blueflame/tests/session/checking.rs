@@ -106,19 +106,14 @@ fn what_a_killed_orchestrator_was_checking_is_removed_in_the_end() {
     stage.assert_tidy();
 }
 
-/// What a planner that read something bad would like to have run.
-fn evil() -> String {
-    "touch ../../../../evil && true".to_owned()
-}
-
 #[test]
 fn a_planner_that_wants_a_command_run_that_agents_may_not_run_plans_again() {
     let task = |commands: &[&str]| task("task-001", "only", "src/a.txt").accepts(commands);
-    let (evil, good) = (evil(), "sh wait.sh checked");
+    let (evil, good) = ("touch ../../../../evil && true", "sh wait.sh checked");
     let again = json!({"role": "planner", "contains": "acceptance[1]"});
     let script = Script::new()
         .reply(json!({"when": again, "output": plan_value(&[task(&[good])])}))
-        .plans(&[task(&[good, &evil])])
+        .plans(&[task(&[good, evil])])
         .works("task-001", &[("src/a.txt", "a\n")])
         .passes();
     let stage = Stage::new("").script(&script).decisions(APPROVE);
@@ -127,7 +122,7 @@ fn a_planner_that_wants_a_command_run_that_agents_may_not_run_plans_again() {
     let ends = stage.events("agent.exited");
     let problems = ends[0]["outcome"]["problems"][0].as_str().unwrap();
     assert!(problems.starts_with("tasks[0].acceptance[1]"), "{problems}");
-    assert!(problems.contains(&evil), "{problems}");
+    assert!(problems.contains(evil), "{problems}");
     assert_eq!(stage.gates()[0], "plan");
     assert_eq!(stage.events("gate.opened").iter().filter(|it| it["gate"] == "plan").count(), 1);
     assert_eq!(stage.landed(), [subject("task-001")]);
@@ -144,4 +139,34 @@ fn commands_in_a_plan_of_the_persons_are_theirs() {
     stage.run().exits(0);
     assert!(proof.exists());
     assert_eq!(stage.landed(), [subject("task-001")]);
+}
+
+/// What the validator was told.
+fn validator_prompt(stage: &Stage) -> String {
+    let entries = fs::read_dir(stage.session().join("attempts")).unwrap();
+    let specs = entries.map(|it| {
+        let text = fs::read(it.unwrap().path().join("spec.json")).unwrap();
+        serde_json::from_slice::<Value>(&text).unwrap()
+    });
+    let mut found = specs.filter(|spec| spec["work"]["validate"].is_object());
+    found.next().unwrap()["order"]["prompt"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn diagnostics_are_run_for_the_validator_and_decide_nothing_by_themselves() {
+    let config = "validation: {acceptance: ['sh first.sh'], validator_diagnostics: {timeout: 1s, \
+                  commands: ['sh first.sh', 'sh look.sh', 'sh wait.sh never', 'no-such-tool']}}\n";
+    let stage = one_task(config, Script::new())
+        .with_file("first.sh", "echo it was the first\n")
+        .with_file("look.sh", "echo the letter looks small; exit 3\n");
+    stage.run().exits(0);
+    assert_eq!(failures(&stage), Vec::<String>::new());
+    assert_eq!(stage.landed(), [subject("task-001")]);
+    let told = validator_prompt(&stage);
+    assert_eq!(told.matches("it was the first").count(), 1, "{told}");
+    assert!(told.contains("diagnostic 1: FAILED with exit code 3"), "{told}");
+    assert!(told.contains("$ sh look.sh\nthe letter looks small\n"), "{told}");
+    assert!(told.contains("diagnostic 2: FAILED, took too long"), "{told}");
+    assert!(!told.contains("no-such-tool"), "{told}");
+    stage.assert_tidy();
 }
