@@ -51,7 +51,7 @@ impl Workspaces {
         match built {
             Ok(left_out) => {
                 let Merged { conflicts, .. } = content;
-                Ok(Created { workspace, submodules: survey.submodules, left_out, conflicts })
+                Ok(Created { workspace, left_out, conflicts })
             }
             Err(error) => {
                 // What is left of it does no harm: the next try removes it.

@@ -115,8 +115,6 @@ pub struct Workspace {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Created {
     pub workspace: Workspace,
-    /// Submodules; their directories are empty.
-    pub submodules: Vec<String>,
     pub left_out: Vec<LeftOut>,
     /// Files where the restored work and the new start disagree; both versions
     /// are in them, between markers.
@@ -209,6 +207,11 @@ impl Workspaces {
     /// Git in the person's repository, for references and nothing else.
     fn person(&self) -> Call {
         Call::plain(&self.common)
+    }
+
+    /// The submodules of a commit. Their directories are empty in workspaces.
+    pub fn submodules(&self, commit: &Oid) -> Result<Vec<String>, WorkspaceError> {
+        Ok(self.survey(commit)?.submodules)
     }
 
     fn survey(&self, start: &Oid) -> Result<Survey, WorkspaceError> {

@@ -170,3 +170,20 @@ fn diagnostics_are_run_for_the_validator_and_decide_nothing_by_themselves() {
     assert!(!told.contains("no-such-tool"), "{told}");
     stage.assert_tidy();
 }
+
+#[test]
+fn empty_submodules_are_told_of_once() {
+    let stage = one_task("", Script::new());
+    let head = stage.git(&["rev-parse", "HEAD"]);
+    let entry = format!("160000,{head},vendor/lib");
+    stage.git(&["update-index", "--add", "--cacheinfo", &entry]);
+    stage.git(&["commit", "-q", "--amend", "--no-edit"]);
+    fs::create_dir_all(stage.repository().join("vendor/lib")).unwrap();
+    let told = stage.run().exits(0);
+    let warning = "warning: submodules are empty for agents and checks: vendor/lib;";
+    assert_eq!(told.stderr.matches(warning).count(), 1, "{told}");
+    assert_eq!(stage.landed(), [subject("task-001")]);
+
+    let without = one_task("", Script::new()).run().exits(0);
+    assert!(!without.stderr.contains("submodules"), "{without}");
+}
