@@ -220,6 +220,11 @@ impl SessionDir {
         self.path.join("attempts")
     }
 
+    /// Links to the places where checks are made.
+    pub fn checkouts(&self) -> PathBuf {
+        self.path.join("checkouts")
+    }
+
     pub fn journal(&self) -> PathBuf {
         self.path.join("journal.jsonl")
     }

@@ -8,6 +8,8 @@
 pub mod acceptance;
 pub mod checkout;
 pub mod command;
+pub mod diagnostics;
 pub mod facts;
 mod patch;
 pub mod runner;
+pub mod toolchains;

@@ -9,6 +9,7 @@ use blueflame_core::state::State;
 use super::{Fate, Item, Reason, Ref, Sweep, Unlanded, names};
 use crate::attempt::directory::Directory;
 use crate::failure::Failure;
+use crate::session::bench;
 use crate::store::SessionDir;
 use crate::workspace::{Leftover, WorkspaceName};
 
@@ -64,7 +65,9 @@ impl Remains<'_> {
     pub fn attempts(self) -> io::Result<Vec<Item>> {
         let old = self.sweep.now.duration_since(self.state.last_at) > self.sweep.keep_logs;
         let (mut homes, mut snapshots, mut logs) = (Vec::new(), Vec::new(), Vec::new());
-        for name in ["checkouts", "home", "tmp"] {
+        homes.extend(bench::left_behind(&self.directory.checkouts()));
+        homes.push(self.directory.checkouts());
+        for name in ["home", "tmp"] {
             homes.push(self.directory.path().join(name));
         }
         let root = self.directory.attempts();

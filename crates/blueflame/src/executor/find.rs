@@ -1,6 +1,7 @@
 //! Which agent programs are installed, and in which version.
 
 use std::env;
+use std::ffi::OsStr;
 use std::io::{self, Read};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
@@ -34,11 +35,13 @@ pub enum Found {
 pub fn program(executor: &dyn Executor) -> Option<PathBuf> {
     match executor.program() {
         None => env::current_exe().ok(),
-        Some(name) => {
-            let path = env::var_os("PATH")?;
-            env::split_paths(&path).map(|place| place.join(name)).find(|path| is_program(path))
-        }
+        Some(name) => in_path(name, &env::var_os("PATH")?),
     }
+}
+
+/// The first program of a name in a `PATH`.
+pub fn in_path(name: &str, path: &OsStr) -> Option<PathBuf> {
+    env::split_paths(path).map(|place| place.join(name)).find(|path| is_program(path))
 }
 
 fn is_program(path: &Path) -> bool {

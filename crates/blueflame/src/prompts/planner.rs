@@ -64,6 +64,7 @@ fn standing(brief: &PlannerBrief<'_>) -> Value {
         allowed => patterns(&permissions.paths.allowed),
         blocked => patterns(&permissions.paths.blocked),
         acceptance => words(&validation.acceptance),
+        commands => words(&permissions.allowed_commands),
         commit_pattern => commit::pattern(validation.commit_format.as_ref()),
         tests,
         ..brief.project.values()

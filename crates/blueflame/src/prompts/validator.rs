@@ -20,6 +20,8 @@ pub struct ValidatorBrief<'a> {
     pub diff: &'a str,
     /// What the orchestrator ran on that commit, and what came of it.
     pub checks: &'a [Check<'a>],
+    /// The same for commands that decide nothing by themselves.
+    pub diagnostics: &'a [Check<'a>],
     /// What the policy saw the worker do, in short.
     pub audit: Option<&'a str>,
     pub conventions: &'a RepositoryNotes,
@@ -70,14 +72,15 @@ fn job(brief: &ValidatorBrief<'_>, sheet: &mut Sheet) -> Value {
         id => brief.task.id.as_str(),
         task => task_text(sheet, brief.task),
         files => sheet.list(Part::Files, &brief.task.file_locks),
-        checks => checks(sheet, brief.checks),
+        checks => checks(sheet, "check", brief.checks),
+        diagnostics => checks(sheet, "diagnostic", brief.diagnostics),
         audit => sheet.maybe(Part::Audit, brief.audit),
         diff => sheet.maybe(Part::Diff, Some(brief.diff)),
         ..background(sheet, &brief.project, brief.conventions, brief.memory)
     }
 }
 
-fn checks(sheet: &mut Sheet, checks: &[Check<'_>]) -> Value {
+fn checks(sheet: &mut Sheet, kind: &str, checks: &[Check<'_>]) -> Value {
     let fence = |(place, check): (usize, &Check<'_>)| {
         let result = match check.result {
             CheckResult::Passed => "passed".to_owned(),
@@ -86,7 +89,7 @@ fn checks(sheet: &mut Sheet, checks: &[Check<'_>]) -> Value {
             CheckResult::TimedOut => "FAILED, took too long".to_owned(),
         };
         let text = format!("$ {}\n{}", plain(check.command), check.output.trim_end());
-        sheet.named(Part::Checks, &format!("check {}: {result}", place + 1), text.trim_end())
+        sheet.named(Part::Checks, &format!("{kind} {}: {result}", place + 1), text.trim_end())
     };
     checks.iter().enumerate().map(fence).collect()
 }

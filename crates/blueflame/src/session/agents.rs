@@ -15,6 +15,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::spawn_blocking;
 use tokio::time::Instant;
 
+use super::bench::PREPARE_TIMEOUT;
 use super::brief::Brief;
 use super::conclude;
 use super::post::{Occurrence, Post};
@@ -26,6 +27,7 @@ use crate::attempt::messages::{Command, Report};
 use crate::attempt::sealed::Sealed;
 use crate::attempt::spec::Secrets;
 use crate::checks::command as command_run;
+use crate::checks::toolchains;
 use crate::executor::Sight;
 
 /// Spending is recorded at most this often; the end always is.
@@ -33,9 +35,6 @@ const USAGE_EVERY: Duration = Duration::from_secs(2);
 
 /// How long a pause is that a provider asked for without saying so.
 const UNNAMED_PAUSE: Duration = Duration::from_secs(60);
-
-/// How long one command of `worktree.prepare` may take.
-const PREPARE_TIMEOUT: Duration = Duration::from_secs(30 * 60);
 
 /// An agent run that was started, by us or by an orchestrator before us.
 #[derive(Clone, Debug)]
@@ -85,7 +84,7 @@ async fn start(
     // A planner runs nothing, so it needs nothing built.
     let prepare = if ready.spec.work == Work::Plan { &[][..] } else { &ready.workspace.prepare };
     for command in prepare {
-        let surroundings = command_run::Surroundings {
+        let mut surroundings = command_run::Surroundings {
             program: site.blueflame.clone(),
             home: directory.home(),
             tmp: directory.tmp(),
@@ -93,6 +92,7 @@ async fn start(
             variables: BTreeMap::default(),
             sandbox: site.sandbox.clone(),
         };
+        surroundings.variables.extend(toolchains::variables());
         let order = command_run::Order {
             command,
             directory: &ready.workspace.path,

@@ -2,26 +2,28 @@
 //! beside the session.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use blueflame_core::event::Event;
-use blueflame_core::ids::{Role, TaskId};
+use blueflame_core::ids::{Oid, Role, TaskId};
 use blueflame_core::inspection;
 use blueflame_core::policy::{Policy, PolicyRules};
 use blueflame_core::state::task::Task;
 use serde_json::Value;
+use tokio::sync::watch;
 
 use super::Session;
+use super::bench::Bench;
 use super::post::Occurrence;
 use super::prepare::start_of;
 use super::site::Site;
 use crate::checks::acceptance;
-use crate::checks::checkout::CleanCheckout;
 use crate::checks::command::{CommandResult, Surroundings};
-use crate::checks::facts;
+use crate::checks::{diagnostics, facts};
 
 /// How long each acceptance command may take.
 const ACCEPTANCE_TIMEOUT: Duration = Duration::from_secs(30 * 60);
@@ -58,45 +60,69 @@ async fn violations(site: &Site, task: &Task) -> Result<(Vec<String>, Vec<String
     Ok((found.violations(), found.remarks()))
 }
 
-/// Runs the acceptance commands on a clean checkout of the task's commit.
+/// Runs the acceptance commands, and then the diagnostics that fit, on a clean
+/// checkout of the task's commit.
 pub fn accept(session: &Session, id: &TaskId) {
     let Some(task) = session.state.board.get(id).cloned() else { return };
     let (site, post) = session.parts();
     let mut stop = session.stop.subscribe();
     let id = id.clone();
     tokio::spawn(async move {
-        let configured = site.config.validation.acceptance.iter();
-        let commands: Vec<String> = configured.chain(&task.spec.acceptance).cloned().collect();
-        if commands.is_empty() {
-            post.fact(Event::AcceptanceFinished { task: id, failures: Vec::new() });
-            return;
-        }
         let Some(commit) = task.phase.commit() else { return };
-        let place = site.checkouts();
-        let results =
-            match (CleanCheckout::of(&site.common, commit, &place).await, surroundings(&site)) {
-                (Ok(checkout), Ok(around)) => {
-                    acceptance::run_acceptance(
-                        &checkout,
-                        &commands,
-                        ACCEPTANCE_TIMEOUT,
-                        &around,
-                        &mut stop,
-                    )
-                    .await
-                }
-                (Err(error), _) => return post.send(Occurrence::Broken(error.to_string())),
-                (_, Err(why)) => return post.send(Occurrence::Broken(why)),
-            };
+        let found = match acceptance_of(&site, &task, commit, &mut stop).await {
+            Ok(found) => found,
+            Err(why) => return post.send(Occurrence::Broken(why)),
+        };
         // What was cut short says nothing; it is run again when the session
         // goes on.
         if *stop.borrow() {
             return;
         }
-        keep(&site, &task, "acceptance", &results);
-        let failures = acceptance::failures(&results);
+        keep(&site, &task, "acceptance", &found.acceptance);
+        keep(&site, &task, "diagnostics", &found.diagnostics);
+        let failures = acceptance::failures(&found.acceptance);
         post.fact(Event::AcceptanceFinished { task: id, failures });
     });
+}
+
+/// What the commands came to.
+#[derive(Default)]
+struct Found {
+    acceptance: Vec<CommandResult>,
+    /// For the validator; empty if there will be none.
+    diagnostics: Vec<CommandResult>,
+}
+
+async fn acceptance_of(
+    site: &Site,
+    task: &Task,
+    commit: &Oid,
+    stop: &mut watch::Receiver<bool>,
+) -> Result<Found, String> {
+    let validation = &site.config.validation;
+    let commands: Vec<String> =
+        validation.acceptance.iter().chain(&task.spec.acceptance).cloned().collect();
+    let (diagnostics, timeout) = match &validation.diagnostics {
+        Some(it) if !it.commands.is_empty() => {
+            let names = diagnostics::names_of(&site.common, commit);
+            let names = names.await.map_err(|error| error.to_string())?;
+            let path = OsStr::new(&site.path);
+            (diagnostics::fitting(&it.commands, &commands, &names, path), it.timeout)
+        }
+        _ => (Vec::new(), Duration::ZERO),
+    };
+    let mut found = Found::default();
+    if commands.is_empty() && diagnostics.is_empty() {
+        return Ok(found);
+    }
+    let bench = Bench::of(site, commit, stop).await?;
+    if !commands.is_empty() {
+        found.acceptance = bench.run(&commands, ACCEPTANCE_TIMEOUT, stop).await;
+    }
+    if found.acceptance.iter().all(CommandResult::passed) {
+        found.diagnostics = bench.run(&diagnostics, timeout, stop).await;
+    }
+    Ok(found)
 }
 
 /// What commands that we run find around them.
@@ -128,7 +154,16 @@ fn keep(site: &Site, task: &Task, what: &str, results: &impl serde::Serialize) {
 
 /// The results of the acceptance commands, as they were kept.
 pub fn acceptance_results(site: &Site, task: &Task) -> Vec<CommandResult> {
-    let text = fs::read(kept(site, task, "acceptance")).unwrap_or_default();
+    kept_results(site, task, "acceptance")
+}
+
+/// The results of the diagnostics, as they were kept.
+pub fn diagnostics_results(site: &Site, task: &Task) -> Vec<CommandResult> {
+    kept_results(site, task, "diagnostics")
+}
+
+fn kept_results(site: &Site, task: &Task, what: &str) -> Vec<CommandResult> {
+    let text = fs::read(kept(site, task, what)).unwrap_or_default();
     serde_json::from_slice(&text).unwrap_or_default()
 }
 

@@ -4,6 +4,7 @@
 use blueflame_core::answer::{self, MergerReport};
 use blueflame_core::outcome::{Outcome, Product};
 use blueflame_core::plan::{Plan, PlanContext};
+use blueflame_core::policy::judge_planned;
 use blueflame_core::state::merging::Changeset;
 use blueflame_core::state::task::{Phase, Task};
 use serde_json::Value;
@@ -15,6 +16,7 @@ use super::prepare::workspace_of;
 use super::site::Site;
 use super::tidy;
 use crate::attempt::sealed::{Ending, Sealed};
+use crate::ground::RealGround;
 use crate::workspace::Workspace;
 
 /// The outcome of a run. Looking at what a worker left takes a while.
@@ -30,7 +32,7 @@ fn look(site: &Site, run: &Run, sealed: Sealed) -> Outcome {
         Ending::Stopped { output, .. } => output.unwrap_or_default(),
     };
     let outcome = match &run.brief {
-        Brief::Plan { tasks, .. } => Ok(plan(site, tasks, &output)),
+        Brief::Plan { tasks, .. } => plan(site, run, tasks, &output),
         Brief::Develop { .. } => development(site, run),
         Brief::Validate { .. } => Ok(verdict(&output)),
         Brief::Resolve { changeset, tasks } => resolution(site, run, changeset, tasks, &output),
@@ -42,14 +44,21 @@ fn malformed(problems: Vec<String>) -> Outcome {
     Outcome::Malformed { problems }
 }
 
-fn plan(site: &Site, tasks: &[Task], output: &Value) -> Outcome {
+fn plan(site: &Site, run: &Run, tasks: &[Task], output: &Value) -> Result<Outcome, String> {
     let landed = tasks.iter().filter(|task| matches!(task.phase, Phase::Merged { .. }));
     let landed = landed.map(|task| task.spec.id.clone()).collect();
     let context = PlanContext::of(&site.config).after(landed);
-    match Plan::read(output.to_string().as_bytes(), &context) {
-        Ok((plan, _)) => Outcome::Finished { product: Product::Plan(plan) },
-        Err(problems) => malformed(problems.iter().map(ToString::to_string).collect()),
+    let plan = match Plan::read(output.to_string().as_bytes(), &context) {
+        Ok((plan, _)) => plan,
+        Err(problems) => return Ok(malformed(problems.iter().map(ToString::to_string).collect())),
+    };
+    // We run its commands ourselves: they have to be ones that agents may run.
+    let ground = RealGround::new(&workspace(site, run)?.path).map_err(|error| error.to_string())?;
+    let denied = judge_planned(&plan, &site.config, &ground).map_err(|error| error.to_string())?;
+    if !denied.is_empty() {
+        return Ok(malformed(denied));
     }
+    Ok(Outcome::Finished { product: Product::Plan(plan) })
 }
 
 fn development(site: &Site, run: &Run) -> Result<Outcome, String> {

@@ -16,13 +16,13 @@ use tokio::sync::watch;
 use tokio::task::{JoinError, spawn_blocking};
 
 use super::Session;
+use super::bench::Bench;
 use super::brief::{fold_of, tasks_of};
-use super::checking::{remarks, surroundings};
+use super::checking::remarks;
 use super::post::{Occurrence, Post};
 use super::prepare::start_of;
 use super::site::Site;
 use crate::checks::acceptance;
-use crate::checks::checkout::CleanCheckout;
 use crate::landing::{
     FoldOrder, FoldTask, LandOrder, LandingError, MessageStyle, PublishOrder, Source, Tip, Work,
 };
@@ -338,13 +338,8 @@ async fn check(
     commit: &Oid,
     stop: &mut watch::Receiver<bool>,
 ) -> Result<Check, String> {
-    let place = site.checkouts();
-    let checkout =
-        CleanCheckout::of(&site.common, commit, &place).await.map_err(|error| error.to_string())?;
-    let around = surroundings(site)?;
-    let commands = &site.config.merge.verify;
-    let results =
-        acceptance::run_acceptance(&checkout, commands, VERIFY_TIMEOUT, &around, stop).await;
+    let bench = Bench::of(site, commit, stop).await?;
+    let results = bench.run(&site.config.merge.verify, VERIFY_TIMEOUT, stop).await;
     if *stop.borrow() {
         return Ok(Check::Cut);
     }

@@ -6,6 +6,7 @@
 //! it, so that the loop is always ready to record and to stop.
 
 mod agents;
+pub mod bench;
 mod brief;
 mod checking;
 mod conclude;
@@ -129,6 +130,7 @@ impl Session {
         let mut memory = tokio::time::interval(MEMORY_EVERY);
         let mut paint = tokio::time::interval(Duration::from_millis(250));
         let mut stops = 0;
+        self.tell_of_submodules();
         loop {
             self.act()?;
             if let Some(end) = self.state.ended() {
@@ -153,6 +155,21 @@ impl Session {
                 _ = terminations.recv() => { stops += 1; self.stop(stops)?; }
                 _ = hang_ups.recv() => { stops += 1; self.stop(stops)?; }
             }
+        }
+    }
+
+    /// Neither agents nor checks see what is in submodules, and builds fail in
+    /// ways that do not say so.
+    fn tell_of_submodules(&mut self) {
+        // A base that cannot be read is told of by whoever needs it.
+        let Ok(tip) = self.site.tip() else { return };
+        let found = self.site.workspaces.submodules(&tip.onto).unwrap_or_default();
+        if !found.is_empty() {
+            self.watch.warn(&format!(
+                "submodules are empty for agents and checks: {}; if builds need them, \
+                 `worktree.prepare` has to bring them",
+                found.join(", ")
+            ));
         }
     }
 

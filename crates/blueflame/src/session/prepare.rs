@@ -235,6 +235,9 @@ fn prompt(
                 site.landing.changeset_view(&start, commit).map_err(|error| error.to_string())?;
             let results = checking::acceptance_results(site, task);
             let checks: Vec<_> = results.iter().filter_map(CommandResult::as_check).collect();
+            let diagnosed = checking::diagnostics_results(site, task);
+            let diagnostics: Vec<_> =
+                diagnosed.iter().filter_map(CommandResult::as_check).collect();
             let audit = checking::audit_summary(site, task);
             prompts::validator(
                 &ValidatorBrief {
@@ -244,6 +247,7 @@ fn prompt(
                     attempt: *attempt,
                     diff: &view.diff,
                     checks: &checks,
+                    diagnostics: &diagnostics,
                     audit: audit.as_deref(),
                     conventions,
                     memory,

@@ -144,9 +144,9 @@ impl Site {
         Directory::open(&self.session.attempts().join(WorkspaceName::of(&work).as_str()))
     }
 
-    /// Where clean checkouts are made, for checks.
+    /// Where links to the clean checkouts of checks are.
     pub fn checkouts(&self) -> PathBuf {
-        self.session.path().join("checkouts")
+        self.session.checkouts()
     }
 
     pub fn recordings(&self) -> &[PathBuf] {

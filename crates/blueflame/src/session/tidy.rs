@@ -1,7 +1,6 @@
 //! Removing workspaces when nobody needs them any more. What failed is kept, to
 //! be looked at.
 
-use std::fs;
 use std::sync::Arc;
 
 use blueflame_core::event::Work;
@@ -9,6 +8,7 @@ use blueflame_core::outcome::Outcome;
 use blueflame_core::state::State;
 use tokio::task::spawn_blocking;
 
+use super::bench;
 use super::site::Site;
 use crate::workspace::WorkspaceName;
 
@@ -42,7 +42,7 @@ pub fn after_session(site: &Site, state: &State) {
         }
     }
     // What orchestrators that were killed had begun to make.
-    let _ = fs::remove_dir_all(site.checkouts());
+    let _ = bench::clear(&site.checkouts());
     for leftover in site.workspaces.list().unwrap_or_default() {
         if leftover.session == *site.session.id() && leftover.name.is_none() {
             let _ = site.workspaces.remove_leftover(&leftover);

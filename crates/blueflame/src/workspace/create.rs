@@ -28,7 +28,7 @@ impl Workspaces {
         let survey = self.survey(&order.start)?;
         let directory = self.root.join(self.session.as_str());
         fs::create_dir_all(&directory).map_err(failed("make", &directory))?;
-        let need = survey.bytes + self.shared_bytes(&order.fittings);
+        let need = survey.bytes + self.fitter().shared_bytes(&order.fittings);
         space::check(&directory, need, self.spare_bytes)?;
         // From here on no clean-up of the person's repository takes the start.
         let base = self.base_ref(&order.name);
@@ -51,7 +51,7 @@ impl Workspaces {
         match built {
             Ok(left_out) => {
                 let Merged { conflicts, .. } = content;
-                Ok(Created { workspace, submodules: survey.submodules, left_out, conflicts })
+                Ok(Created { workspace, left_out, conflicts })
             }
             Err(error) => {
                 // What is left of it does no harm: the next try removes it.
@@ -83,7 +83,7 @@ impl Workspaces {
         if *content != order.start {
             git().words(&["read-tree", "--reset", order.start.as_str()]).done()?;
         }
-        self.furnish(staging, &order.fittings)
+        self.fitter().furnish(staging, &order.fittings)
     }
 
     fn check_start(&self, start: &Oid) -> Result<(), WorkspaceError> {

@@ -16,7 +16,7 @@ use blueflame_core::config;
 use blueflame_core::lock_path::LockPath;
 
 use super::error::{WorkspaceError, failed};
-use super::{Workspaces, space};
+use super::space;
 
 /// Something that was asked for and is not in the workspace.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,8 +37,18 @@ pub enum Reason {
     LinkOut,
 }
 
-impl Workspaces {
-    pub(super) fn furnish(
+/// Brings things from the person's checkout into other directories.
+#[derive(Clone, Debug)]
+pub struct Fitter {
+    /// The person's checkout.
+    pub(super) checkout: PathBuf,
+    /// What is never brought along: workspaces, and the person's repository.
+    pub(super) root: PathBuf,
+    pub(super) common: PathBuf,
+}
+
+impl Fitter {
+    pub fn furnish(
         &self,
         workspace: &Path,
         fittings: &config::Worktree,

@@ -41,7 +41,7 @@ use blueflame_core::lock_path::LockPath;
 pub use changes::{ChangedFile, Lines};
 pub use commits::HarvestedCommit;
 pub use error::{HarvestError, Unsupported, WorkspaceError};
-pub use fittings::{LeftOut, Reason};
+pub use fittings::{Fitter, LeftOut, Reason};
 pub use harvest::Harvest;
 pub use name::{WorkspaceName, branch};
 pub use remove::{Leftover, leftovers, remove_leftover, remove_tree};
@@ -115,8 +115,6 @@ pub struct Workspace {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Created {
     pub workspace: Workspace,
-    /// Submodules; their directories are empty.
-    pub submodules: Vec<String>,
     pub left_out: Vec<LeftOut>,
     /// Files where the restored work and the new start disagree; both versions
     /// are in them, between markers.
@@ -174,6 +172,15 @@ impl Workspaces {
         }
     }
 
+    /// Puts into any directory what workspaces have besides their commit.
+    pub fn fitter(&self) -> Fitter {
+        Fitter {
+            checkout: self.checkout.clone(),
+            root: self.root.clone(),
+            common: self.common.clone(),
+        }
+    }
+
     fn path_of(&self, name: &WorkspaceName) -> PathBuf {
         self.root.join(self.session.as_str()).join(name.as_str())
     }
@@ -200,6 +207,11 @@ impl Workspaces {
     /// Git in the person's repository, for references and nothing else.
     fn person(&self) -> Call {
         Call::plain(&self.common)
+    }
+
+    /// The submodules of a commit. Their directories are empty in workspaces.
+    pub fn submodules(&self, commit: &Oid) -> Result<Vec<String>, WorkspaceError> {
+        Ok(self.survey(commit)?.submodules)
     }
 
     fn survey(&self, start: &Oid) -> Result<Survey, WorkspaceError> {

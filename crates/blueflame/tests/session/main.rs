@@ -2,6 +2,7 @@
 //! agent, and a scripted model at the other end. One story for each test.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
+mod checking;
 mod cleaning;
 mod gates;
 mod hooks;

@@ -25,6 +25,11 @@ impl Task {
         self
     }
 
+    pub fn accepts(mut self, commands: &[&str]) -> Self {
+        self.0["acceptance"] = json!(commands);
+        self
+    }
+
     pub fn locks(mut self, files: &[&str]) -> Self {
         self.0["file_locks"] = json!(files);
         self

@@ -35,7 +35,7 @@ impl Proof {
 }
 
 /// A workspace in which nothing is.
-struct Empty;
+pub(super) struct Empty;
 
 const WORKSPACE: &str = "/workspace";
 

@@ -13,6 +13,7 @@ mod ground;
 mod naming;
 mod paths;
 mod reach;
+mod planned;
 mod rules;
 mod secrets;
 mod shell;
@@ -25,6 +26,7 @@ use serde_json::Value;
 pub use changes::{Change, ChangeKind};
 pub use ground::{Found, Ground, Resolved};
 pub use reach::Reach;
+pub use planned::judge_planned;
 pub use rules::{CommitRule, NamingRule, PolicyError, PolicyRules, Scope, TestRule};
 pub use verdict::{Decision, Rule, Verdict};
 

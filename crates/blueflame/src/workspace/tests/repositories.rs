@@ -92,7 +92,8 @@ fn submodules_stay_empty_and_are_named() {
     ]);
     let start = oid(&repository.commit("start"));
     let (created, _) = round(&env, repository.path(), &start);
-    assert_eq!(created.submodules, ["lib/in"]);
+    let workspaces = workspaces(&repository);
+    assert_eq!(workspaces.submodules(&start).unwrap(), ["lib/in"]);
     assert_eq!(fs::read_dir(created.workspace.path.join("lib/in")).unwrap().count(), 0);
 }
 

@@ -1,0 +1,108 @@
+//! Which diagnostics fit a commit: evidence for validators, that decides nothing
+//! by itself. One whose program is not installed, or that works on a file that
+//! is not there, would only be noise.
+
+use std::ffi::OsStr;
+use std::path::Path;
+use std::time::Duration;
+
+use blueflame_core::ids::Oid;
+
+use crate::executor::find;
+use crate::git::GitError;
+use crate::git::isolated::{self, Answer};
+
+/// Programs that need one of these files beside them.
+const NEEDS: [(&str, &[&str]); 10] = [
+    ("cargo", &["Cargo.toml"]),
+    ("go", &["go.mod", "go.work"]),
+    ("golangci-lint", &["go.mod", "go.work"]),
+    ("npm", &["package.json"]),
+    ("npx", &["package.json"]),
+    ("yarn", &["package.json"]),
+    ("pnpm", &["package.json"]),
+    ("bun", &["package.json"]),
+    ("make", &["Makefile", "makefile", "GNUmakefile"]),
+    ("mvn", &["pom.xml"]),
+];
+
+/// What `sh` does itself.
+const BUILT_IN: [&str; 10] = ["!", ".", ":", "[", "cd", "command", "exec", "export", "set", "test"];
+
+const DEADLINE: Duration = Duration::from_secs(60);
+const MOST_ANSWER: usize = 16 << 20;
+
+/// The commands that can say something about a commit with these names at its
+/// root, but for those that were run already.
+pub fn fitting(
+    commands: &[String],
+    already_run: &[String],
+    names: &[String],
+    path: &OsStr,
+) -> Vec<String> {
+    let fits = |command: &&String| {
+        let mut words = command.split_whitespace().filter(|word| !word.contains('='));
+        let Some(program) = words.next() else { return false };
+        let needs = NEEDS.iter().find(|(name, _)| *name == program);
+        let has = |file: &&str| names.iter().any(|name| name == file);
+        let installed = program.contains('/')
+            || BUILT_IN.contains(&program)
+            || find::in_path(program, path).is_some();
+        installed && needs.is_none_or(|(_, files)| files.iter().any(has))
+    };
+    let fresh = commands.iter().filter(|command| !already_run.contains(command));
+    fresh.filter(fits).cloned().collect()
+}
+
+/// The names at the root of a commit.
+pub async fn names_of(repo_common_dir: &Path, commit: &Oid) -> Result<Vec<String>, GitError> {
+    let arguments = ["ls-tree", "--name-only", "-z", "--full-tree", commit.as_str()];
+    let command = isolated::command(repo_common_dir, &arguments);
+    match isolated::ask(command, b"", MOST_ANSWER, DEADLINE).await? {
+        Answer::Whole(names) => {
+            let names = names.split(|byte| *byte == 0).filter(|name| !name.is_empty());
+            Ok(names.map(|name| String::from_utf8_lossy(name).into_owned()).collect())
+        }
+        Answer::TooLong => Err(GitError::Strange {
+            command: arguments.join(" "),
+            answer: "it does not stop talking".to_owned(),
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{self, Permissions};
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn only_what_can_say_something_is_run() {
+        let bin = tempfile::tempdir().unwrap();
+        for name in ["npm", "make", "lint"] {
+            fs::write(bin.path().join(name), "").unwrap();
+            fs::set_permissions(bin.path().join(name), Permissions::from_mode(0o755)).unwrap();
+        }
+        fs::write(bin.path().join("notes"), "no program").unwrap();
+        for (command, fits) in [
+            ("npm test", false),
+            ("make test", true),
+            ("FAST=1 make lint", true),
+            ("go vet ./...", false),
+            ("lint --all", true),
+            ("notes", false),
+            ("missing", false),
+            ("./check.sh", true),
+            ("! grep -r BROKEN src", true),
+            ("make all", false),
+            ("A=1", false),
+        ] {
+            let names = ["GNUmakefile".to_owned(), "src".to_owned()];
+            let already = ["make all".to_owned()];
+            let commands = [command.to_owned()];
+            let found = fitting(&commands, &already, &names, bin.path().as_os_str());
+            assert_eq!(!found.is_empty(), fits, "{command}");
+        }
+    }
+}
