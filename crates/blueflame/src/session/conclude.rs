@@ -4,6 +4,7 @@
 use blueflame_core::answer::{self, MergerReport};
 use blueflame_core::outcome::{Outcome, Product};
 use blueflame_core::plan::{Plan, PlanContext};
+use blueflame_core::policy::Policy;
 use blueflame_core::state::merging::Changeset;
 use blueflame_core::state::task::{Phase, Task};
 use serde_json::Value;
@@ -53,9 +54,9 @@ fn plan(site: &Site, tasks: &[Task], output: &Value) -> Outcome {
 }
 
 fn development(site: &Site, run: &Run) -> Result<Outcome, String> {
-    let workspace = workspace(site, run)?;
+    let (workspace, policy) = workplace(site, run)?;
     Ok(match site.workspaces.harvest(&workspace) {
-        Ok(harvest) => harvest.left_behind().outcome(),
+        Ok(harvest) => harvest.left_behind(|path| policy.may_commit(path)).outcome(),
         Err(refused) => Outcome::Violated { violations: vec![refused.to_string()] },
     })
 }
@@ -81,12 +82,12 @@ fn resolution(
         }
         Err(problems) => return Ok(malformed(problems)),
     }
-    let workspace = workspace(site, run)?;
+    let (workspace, policy) = workplace(site, run)?;
     let harvest = match site.workspaces.harvest(&workspace) {
         Ok(harvest) => harvest,
         Err(refused) => return Ok(Outcome::Violated { violations: vec![refused.to_string()] }),
     };
-    let left = harvest.left_behind().outcome();
+    let left = harvest.left_behind(|path| policy.may_commit(path)).outcome();
     if !matches!(left, Outcome::Finished { .. }) {
         return Ok(left);
     }
@@ -96,8 +97,9 @@ fn resolution(
     Ok(Outcome::Finished { product: Product::Resolution(fold) })
 }
 
-/// Where the run took place, as its spec says.
-fn workspace(site: &Site, run: &Run) -> Result<Workspace, String> {
+/// Where the run took place and what it was held to, as its spec says.
+fn workplace(site: &Site, run: &Run) -> Result<(Workspace, Policy), String> {
     let spec = site.attempt(&run.work, &run.agent).spec().map_err(|error| error.to_string())?;
-    Ok(workspace_of(site, &run.work, &spec.start))
+    let policy = Policy::new(spec.policy).map_err(|error| error.to_string())?;
+    Ok((workspace_of(site, &run.work, &spec.start), policy))
 }

@@ -20,19 +20,20 @@ pub struct Harvest {
     pub commits: Vec<HarvestedCommit>,
     /// Whether `head` has other files than `start`.
     pub tree_changed: bool,
-    /// Paths that differ from `head` in the work tree; a directory of new files
-    /// ends with a slash.
+    /// Paths that differ from `head` in the work tree.
     pub uncommitted: Vec<String>,
 }
 
 impl Harvest {
-    /// What it comes to for the agent run.
-    pub fn left_behind(&self) -> LeftBehind {
+    /// What it comes to for the agent run, which was allowed to commit what
+    /// `may_commit` says.
+    pub fn left_behind(&self, may_commit: impl Fn(&str) -> bool) -> LeftBehind {
         LeftBehind {
             head: self.head.clone(),
             commits: self.commits.len(),
             tree_changed: self.tree_changed,
             uncommitted: !self.uncommitted.is_empty(),
+            forgotten: self.uncommitted.iter().any(|path| may_commit(path)),
         }
     }
 }

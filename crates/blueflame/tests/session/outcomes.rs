@@ -33,6 +33,70 @@ fn uncommitted_work_is_in_place_again_and_is_committed() {
 }
 
 #[test]
+fn what_is_left_beside_commits_is_not_dropped() {
+    let mut calls = commit("task-001", &[("src/a.txt", "first half\n")]);
+    calls.push(write("src/b.txt", "second half\n"));
+    let second = bash(&format!("git add src && git commit -q -m '{}'", subject("task-001")));
+    let script =
+        Script::new().attempt("task-001", 1, &calls).attempt("task-001", 2, &[second]).passes();
+    let both = task("task-001", "only", "src/a.txt").locks(&["src/a.txt", "src/b.txt"]);
+    let stage = Stage::new(MANY).plan(&plan(&[both])).script(&script).decisions(APPROVE);
+    stage.run().exits(0);
+    assert_eq!(stage.outcomes("task-001"), ["uncommitted", "finished"]);
+    // The second attempt writes nothing: it finds the commit and the rest.
+    let halves = [("src/a.txt", "first half"), ("src/b.txt", "second half")];
+    assert_eq!(stage.sources(), halves.map(|(a, b)| (a.to_owned(), b.to_owned())).into());
+    stage.assert_tidy();
+}
+
+#[test]
+fn what_could_never_be_committed_may_lie_around() {
+    let mut calls = commit("task-001", &[("src/a.txt", "a\n")]);
+    calls.push(bash("sh build.sh"));
+    let stage = one_task(Script::new().attempt("task-001", 1, &calls))
+        .with_file("build.sh", "#!/bin/sh\necho built > report.xml\n");
+    let config = stage.read("blueflame.yaml").replace("\"sh wait.sh\"", "\"sh build.sh\"");
+    let stage = stage.with_file("blueflame.yaml", &config);
+    stage.run().exits(0);
+    assert_eq!(stage.outcomes("task-001"), ["finished"]);
+    stage.assert_tidy();
+}
+
+#[test]
+fn a_merger_that_leaves_changes_uncommitted_is_not_done() {
+    let tasks =
+        [task("task-001", "one", "src/shared.txt"), task("task-002", "two", "src/shared.txt")];
+    let mut calls = commit("task-002", &[("src/shared.txt", "one\n")]);
+    // The first merger forgets the rest, the second does not.
+    calls.extend([write("src/shared.txt", "one and two\n"), bash("sh settle.sh")]);
+    let output = json!({"status": "resolved", "notes": "Both.", "issues": []});
+    let script = Script::new()
+        .works("task-001", &[("src/shared.txt", "one\n")])
+        .works("task-002", &[("src/shared.txt", "two\n")])
+        .reply(json!({"when": {"role": "merger", "turn": 0}, "call": calls}))
+        .reply(json!({"when": {"role": "merger"}, "output": output}))
+        .passes();
+    let stage = Stage::new(MANY);
+    let marker = stage.env.path("settled").display().to_string();
+    let settle = format!("test -e {marker} && git commit -q --all -m 'feat: x'; touch {marker}\n");
+    let config = stage.read("blueflame.yaml").replace("\"sh wait.sh\"", "\"sh settle.sh\"");
+    let stage = stage
+        .with_file("settle.sh", &settle)
+        .with_file("blueflame.yaml", &config)
+        .with_file("src/shared.txt", "none\n")
+        .plan(&plan(&tasks))
+        .script(&script)
+        .decisions(APPROVE);
+    stage.run().exits(0);
+    let ends = stage.events("agent.exited").into_iter();
+    let mergers = ends.filter(|it| it["agent"].as_str().unwrap().starts_with("merger"));
+    let kinds: Vec<_> = mergers.map(|it| it["outcome"]["kind"].clone()).collect();
+    assert_eq!(kinds, ["uncommitted", "finished"]);
+    assert_eq!(stage.read("src/shared.txt"), "one and two\n");
+    stage.assert_tidy();
+}
+
+#[test]
 fn a_worker_without_a_commit_is_tried_again() {
     let stage = one_task(Script::new().idles("task-001", 1));
     stage.run().exits(0);
