@@ -117,6 +117,8 @@ pub enum Counts {
     Never,
     /// It never ran, and there is something else to run instead.
     Unavailable,
+    /// It never ran, and nothing else would have: its place was not fit.
+    Unfit,
 }
 
 impl Outcome {
@@ -255,6 +257,7 @@ impl Tally {
     pub fn count(&mut self, counts: Counts, max_retries: u32) -> Next {
         let counts = match counts {
             Counts::Free if self.free_reruns >= FREE_RERUNS => Counts::Retry,
+            Counts::Unfit => Counts::Retry,
             counts => counts,
         };
         match counts {
@@ -267,7 +270,7 @@ impl Tally {
                 self.retries += 1;
                 Next::Retry
             }
-            Counts::Retry => Next::GiveUp,
+            Counts::Retry | Counts::Unfit => Next::GiveUp,
         }
     }
 }

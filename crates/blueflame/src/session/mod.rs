@@ -28,7 +28,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use blueflame_core::decide::{Action, decide, was_decided};
-use blueflame_core::event::{End, Event};
+use blueflame_core::event::{End, Event, StartFault};
 use blueflame_core::gate::Gate;
 use blueflame_core::ids::{AgentId, SessionId};
 use blueflame_core::state::State;
@@ -278,7 +278,8 @@ impl Session {
                     self.spawn(Job { agent, work, executor, cap, grant, brief });
                 } else {
                     let reason = "nothing is known of its work".to_owned();
-                    self.post.fact(Event::AgentStartFailed { agent, reason });
+                    let fault = StartFault::Place;
+                    self.post.fact(Event::AgentStartFailed { agent, reason, fault });
                 }
             }
             (Action::Grant { agent, grant }, _) => {

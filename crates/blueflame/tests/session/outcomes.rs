@@ -185,11 +185,14 @@ fn a_workspace_that_cannot_be_prepared_starts_nobody() {
     let stage = one_task(Script::new());
     let config = format!(
         "{}worktree: {{prepare: [\"echo no such thing; exit 7\"]}}\nlimits: {{max_retries: 1}}\n",
-        stage.read("blueflame.yaml")
+        stage.read("blueflame.yaml").replace("embedded}", "embedded, fallback: [claude]}")
     );
     let stage = stage.with_file("blueflame.yaml", &config);
     stage.run().exits(1).says("no such thing");
     assert_eq!(stage.events("agent.start_failed").len(), 2);
     assert_eq!(stage.events("agent.started").len(), 0);
+    // No other executor would have found a better place.
+    let claimed = stage.events("agent.claimed");
+    assert!(claimed.iter().all(|it| it["executor"] == "embedded"), "{claimed:?}");
     assert_eq!(stage.landed(), Vec::<String>::new());
 }
