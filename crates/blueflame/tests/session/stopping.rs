@@ -316,6 +316,24 @@ fn an_interrupt_while_a_workspace_is_prepared_costs_nothing() {
 }
 
 #[test]
+fn a_session_goes_on_with_the_executor_it_began_with() {
+    let stage = stage("");
+    // What the file names is not installed here.
+    let config = stage.read("blueflame.yaml").replace("default: embedded", "default: claude");
+    let stage = stage.with_file("blueflame.yaml", &config);
+    stage.run().exits(3);
+    let mut arguments = vec!["run", "--executor", "embedded", "--task", "Do it."];
+    arguments.extend(["--plan", "../plan.yaml", "--decisions-file", "../decisions.yaml"]);
+    let mut running = stage.start(&arguments);
+    both_wait(&mut running);
+    running.signal(Signal::INT);
+    running.end().exits(130);
+    stage.signal("go");
+    stage.resume().exits(0);
+    everything_landed(&stage);
+}
+
+#[test]
 fn a_second_orchestrator_is_turned_away() {
     let stage = stage("");
     let mut running = stage.begin();
