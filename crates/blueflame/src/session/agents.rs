@@ -247,7 +247,8 @@ pub async fn collect(site: &Arc<Site>, run: Run, sealed: Sealed, post: &Post) {
     let concluding = Arc::clone(site);
     let outcome = spawn_blocking(move || conclude::outcome(&concluding, &run, sealed)).await;
     match outcome {
-        Ok(outcome) => {
+        Ok(Err(reason)) => post.send(Occurrence::NotTaken { agent, reason }),
+        Ok(Ok(outcome)) => {
             // What is finished is in commits.
             let unfinished = !matches!(outcome, Outcome::Finished { .. });
             if let Some(commit) = snapshot.filter(|_| unfinished) {

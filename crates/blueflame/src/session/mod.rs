@@ -78,6 +78,8 @@ pub struct Session {
     stop: tokio::sync::watch::Sender<bool>,
     waiting_until: Option<Timestamp>,
     unanswered: Option<Unanswered>,
+    /// Agents whose work is done and could not be taken over, and why.
+    not_taken: BTreeMap<AgentId, String>,
 }
 
 /// How a session was left.
@@ -87,6 +89,10 @@ pub enum Left {
     /// It can be resumed.
     Suspended {
         unanswered: Option<Unanswered>,
+    },
+    /// The same, once the person has put something right.
+    Obstructed {
+        reason: String,
     },
 }
 
@@ -117,6 +123,7 @@ impl Session {
             stop: tokio::sync::watch::Sender::new(false),
             waiting_until: None,
             unanswered: None,
+            not_taken: BTreeMap::new(),
         }
     }
 
@@ -138,6 +145,10 @@ impl Session {
             if self.state.suspended {
                 self.leave()?;
                 return Ok(Left::Suspended { unanswered: self.unanswered });
+            }
+            if let Some(reason) = self.waits_in_vain() {
+                self.leave()?;
+                return Ok(Left::Obstructed { reason });
             }
             tokio::select! {
                 Some(occurrence) = self.inbox.recv() => self.happened(occurrence)?,
@@ -260,6 +271,14 @@ impl Session {
             Occurrence::Unanswered(why) => {
                 self.unanswered = Some(why);
                 let _ = self.stop.send(true);
+                self.record(&Event::StopRequested).map_err(internal)
+            }
+            Occurrence::NotTaken { agent, reason } => {
+                self.not_taken.insert(agent, reason);
+                let _ = self.stop.send(true);
+                if self.state.stopping {
+                    return Ok(());
+                }
                 self.record(&Event::StopRequested).map_err(internal)
             }
             Occurrence::Warning(text) => {
@@ -393,6 +412,15 @@ impl Session {
         }
         Err(Failure::new(Kind::Interrupted, "killed; nothing that was recorded is lost")
             .hint("`blueflame resume` goes on"))
+    }
+
+    /// Why nothing more can happen: of all agents, only those are left whose work
+    /// cannot be taken over. The next orchestrator finds it as it is.
+    fn waits_in_vain(&self) -> Option<String> {
+        let mut live = self.state.crew.live().keys();
+        let all = live.all(|agent| self.not_taken.contains_key(agent));
+        let reasons: Vec<&str> = self.not_taken.values().map(String::as_str).collect();
+        (all && !reasons.is_empty()).then(|| reasons.join("; "))
     }
 
     fn leave(&mut self) -> Result<(), Failure> {

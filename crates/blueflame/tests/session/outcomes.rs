@@ -1,5 +1,8 @@
 //! What workers leave behind, and what becomes of it.
 
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
 use serde_json::json;
 
 use crate::script::{Script, bash, commit, plan, subject, task, write};
@@ -135,6 +138,54 @@ fn what_went_around_the_judge_is_found_by_the_inspection() {
     assert_eq!(inspections[1]["violations"], json!([]));
     assert_eq!(stage.git(&["ls-tree", "-r", "--name-only", "main", ".github"]), "");
     assert_eq!(stage.landed(), [subject("task-001")]);
+    stage.assert_tidy();
+}
+
+/// A git that has no room for what it fetches, as long as the file `full` is
+/// there; with `once` in it, that is removed at the first time.
+fn with_a_full_disk(stage: &Stage, full: &str) -> String {
+    let marker = stage.env.path("full");
+    let git = stage.env.path("bin/git");
+    let real = std::env::var("PATH").unwrap();
+    fs::create_dir(git.parent().unwrap()).unwrap();
+    let wrapper = format!(
+        "#!/bin/sh\nfor word; do\nif test \"$word\" = fetch && test -e {marker}; then\n\
+         grep -q once {marker} && rm {marker}\n\
+         echo 'fatal: write error: No space left on device' >&2; exit 128\nfi\ndone\n\
+         PATH='{real}'; exec git \"$@\"\n",
+        marker = marker.display()
+    );
+    fs::write(&git, wrapper).unwrap();
+    fs::set_permissions(&git, fs::Permissions::from_mode(0o755)).unwrap();
+    fs::write(&marker, full).unwrap();
+    format!("{}:{real}", git.parent().unwrap().display())
+}
+
+#[test]
+fn a_full_disk_is_not_the_workers_fault_and_its_work_is_taken_over_later() {
+    let stage = one_task(Script::new());
+    let config = format!("{}limits: {{max_retries: 0}}\n", stage.read("blueflame.yaml"));
+    let stage = stage.with_file("blueflame.yaml", &config);
+    let path = with_a_full_disk(&stage, "");
+    let told = stage.begin_with(&[("PATH", &path)]).end();
+    told.exits(3).says("No space left on device").says("blueflame resume");
+    assert_eq!(stage.outcomes("task-001"), Vec::<String>::new());
+
+    fs::remove_file(stage.env.path("full")).unwrap();
+    stage.resume().exits(0);
+    assert_eq!(stage.outcomes("task-001"), ["finished"]);
+    assert_eq!(stage.requests().keys().filter(|it| it.starts_with("task-001.a")).count(), 1);
+    assert_eq!(stage.landed(), [subject("task-001")]);
+    stage.assert_tidy();
+}
+
+#[test]
+fn what_cannot_be_taken_over_once_is_tried_again() {
+    let stage = one_task(Script::new());
+    let path = with_a_full_disk(&stage, "once");
+    stage.begin_with(&[("PATH", &path)]).end().exits(0);
+    assert!(!stage.env.path("full").exists());
+    assert_eq!(stage.outcomes("task-001"), ["finished"]);
     stage.assert_tidy();
 }
 
