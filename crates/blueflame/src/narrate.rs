@@ -74,7 +74,7 @@ fn words(event: &Event) -> String {
         Event::AgentStarted { agent, process } => {
             format!("{agent} started as process {}", process.pid)
         }
-        Event::AgentStartFailed { agent, reason } => format!("{agent} did not start: {reason}"),
+        Event::AgentStartFailed { agent, reason, .. } => format!("{agent} did not start: {reason}"),
         Event::UsageReported { agent, spend } => format!("{agent} has used {}", cost(spend)),
         Event::GrantWanted { agent } => format!("{agent} waits for more of the session's budget"),
         Event::Granted { agent, grant } => format!("{agent} may use {grant} in all"),

@@ -89,7 +89,12 @@ pub enum Event {
     AgentStarted { agent: AgentId, process: Process },
     /// It could not be started; the claim is taken back.
     #[serde(rename = "agent.start_failed")]
-    AgentStartFailed { agent: AgentId, reason: String },
+    AgentStartFailed {
+        agent: AgentId,
+        reason: String,
+        #[serde(default)]
+        fault: StartFault,
+    },
     /// Its running total; a repeated or late report changes nothing.
     #[serde(rename = "agent.usage")]
     UsageReported { agent: AgentId, spend: Spend },
@@ -173,6 +178,21 @@ pub enum Event {
     HookStarted { number: u32, occasion: Occasion },
     #[serde(rename = "hook.finished")]
     HookFinished { number: u32, result: HookResult },
+}
+
+/// What kept an agent from being started. Journals that do not say mean its
+/// program.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StartFault {
+    /// Its program is missing or cannot be used: another one may do.
+    #[default]
+    Program,
+    /// Its place could not be made ready: no room, a failing
+    /// `worktree.prepare`, work to build on that does not fit together.
+    Place,
+    /// The session stopped meanwhile.
+    Stopped,
 }
 
 /// What an agent was started for.

@@ -117,6 +117,8 @@ pub enum Counts {
     Never,
     /// It never ran, and there is something else to run instead.
     Unavailable,
+    /// It never ran, and nothing else would have: its place was not fit.
+    Unfit,
 }
 
 impl Outcome {
@@ -209,13 +211,19 @@ pub struct LeftBehind {
     pub tree_changed: bool,
     /// Whether there are changes that are in no commit.
     pub uncommitted: bool,
+    /// Whether it was allowed to commit some of these.
+    pub forgotten: bool,
 }
 
 impl LeftBehind {
     /// What the run came to. Commits that change something are a result, also
-    /// if files were left lying around them.
+    /// if files were left lying around them that could never be a part of it,
+    /// such as what a build leaves. Anything else that is in no commit may be
+    /// the half of the work that was forgotten.
     pub fn outcome(self) -> Outcome {
-        if self.commits > 0 && self.tree_changed {
+        if self.forgotten {
+            Outcome::Uncommitted
+        } else if self.commits > 0 && self.tree_changed {
             Outcome::Finished { product: Product::Commit(self.head) }
         } else if self.uncommitted {
             Outcome::Uncommitted
@@ -249,6 +257,7 @@ impl Tally {
     pub fn count(&mut self, counts: Counts, max_retries: u32) -> Next {
         let counts = match counts {
             Counts::Free if self.free_reruns >= FREE_RERUNS => Counts::Retry,
+            Counts::Unfit => Counts::Retry,
             counts => counts,
         };
         match counts {
@@ -261,7 +270,7 @@ impl Tally {
                 self.retries += 1;
                 Next::Retry
             }
-            Counts::Retry => Next::GiveUp,
+            Counts::Retry | Counts::Unfit => Next::GiveUp,
         }
     }
 }
@@ -292,15 +301,18 @@ mod tests {
     fn what_a_worker_left_behind_decides_what_its_run_came_to() {
         let head = Oid::new("1".repeat(40)).unwrap();
         let finished = Outcome::Finished { product: Product::Commit(head.clone()) };
-        for (commits, tree_changed, uncommitted, outcome) in [
-            (0, false, false, Outcome::NoOp),
-            (0, false, true, Outcome::Uncommitted),
-            (2, false, false, Outcome::NoOp),
-            (2, false, true, Outcome::Uncommitted),
-            (1, true, false, finished.clone()),
-            (1, true, true, finished),
+        for (commits, tree_changed, uncommitted, forgotten, outcome) in [
+            (0, false, false, false, Outcome::NoOp),
+            (0, false, true, false, Outcome::Uncommitted),
+            (0, false, true, true, Outcome::Uncommitted),
+            (2, false, false, false, Outcome::NoOp),
+            (2, false, true, true, Outcome::Uncommitted),
+            (1, true, false, false, finished.clone()),
+            (1, true, true, false, finished),
+            (1, true, true, true, Outcome::Uncommitted),
         ] {
-            let left = LeftBehind { head: head.clone(), commits, tree_changed, uncommitted };
+            let head = head.clone();
+            let left = LeftBehind { head, commits, tree_changed, uncommitted, forgotten };
             assert_eq!(left.clone().outcome(), outcome, "{left:?}");
         }
     }

@@ -23,6 +23,7 @@ use crate::doctor;
 use crate::executor::{self, find};
 use crate::failure::{Failure, Kind};
 use crate::file_system::Remote;
+use crate::history;
 use crate::journal::{Header, Writer};
 use crate::people::{Decisions, Respondent, Terminal};
 use crate::repo_lock::{Holder, RepoLock};
@@ -62,6 +63,7 @@ pub fn start(
     json: bool,
 ) -> Result<ExitCode, Failure> {
     let tier = check_prerequisites(&loaded)?;
+    let respondent = asking.respondent()?;
     let now = free_moment(store)?;
     let (lock, directory) = begin(store, now)?;
     let site = Arc::new(Site::new(loaded, directory, now, asking.manner(tier))?);
@@ -77,23 +79,25 @@ pub fn start(
     let id = site.session.id().clone();
     let journal_file = site.session.journal();
     eprintln!("session {id} begins; `blueflame status` shows it from another terminal");
-    let respondent = asking.respondent()?;
     let session = Session::new(site, lock, journal, state, respondent, watch);
     finish(&id, &journal_file, runtime()?.block_on(session.run()))
 }
 
-/// Goes on with a session that was left.
+/// Goes on with a session that was left, with the executors it began with.
 pub fn go_on(
-    loaded: Loaded,
+    mut loaded: Loaded,
     store: &WritableStore,
     directory: SessionDir,
     asking: &Asking,
     json: bool,
 ) -> Result<ExitCode, Failure> {
-    let tier = check_prerequisites(&loaded)?;
-    let now = Timestamp::now();
     let id = directory.id().clone();
     let journal_file = directory.journal();
+    let rules = history::fold(&journal_file, None, |_| {})?.state.rules;
+    loaded.config.executors.chains = rules.executors;
+    let tier = check_prerequisites(&loaded)?;
+    let respondent = asking.respondent()?;
+    let now = Timestamp::now();
     let lock = RepoLock::take(store, &Holder::this_process(id.clone(), now))?;
     let (journal, state, repaired) = session::reopen(&directory)?;
     let site = Arc::new(Site::new(loaded, directory, state.started_at, asking.manner(tier))?);
@@ -103,7 +107,6 @@ pub fn go_on(
         return Ok(ExitCode::SUCCESS);
     }
     eprintln!("session {id} goes on");
-    let respondent = asking.respondent()?;
     let mut session = Session::new(site, lock, journal, state, respondent, Watch::new(json));
     let left = runtime()?.block_on(async {
         session.take_over(repaired).await?;
@@ -145,6 +148,9 @@ fn finish(
             Err(Failure::new(Kind::Interrupted, "stopped; nothing is lost").hint(on))
         }
         Left::Suspended { unanswered: Some(why) } => Err(Failure::from(why).hint(on)),
+        Left::Obstructed { reason } => {
+            Err(Failure::new(Kind::Missing, reason).hint(format!("once that is put right, {on}")))
+        }
     }
 }
 

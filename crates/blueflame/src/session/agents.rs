@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use blueflame_core::event::{Event, Work};
+use blueflame_core::event::{Event, StartFault, Work};
 use blueflame_core::ids::AgentId;
 use blueflame_core::money::Spend;
 use blueflame_core::outcome::Outcome;
@@ -19,14 +19,14 @@ use super::bench::PREPARE_TIMEOUT;
 use super::brief::Brief;
 use super::conclude;
 use super::post::{Occurrence, Post};
-use super::prepare::{self, Job};
+use super::prepare::{self, Job, NotStarted};
 use super::site::Site;
 use crate::attempt::directory::{Directory, Registered, Standing};
 use crate::attempt::link::{self, Link, StartError};
 use crate::attempt::messages::{Command, Report};
 use crate::attempt::sealed::Sealed;
 use crate::attempt::spec::Secrets;
-use crate::checks::command as command_run;
+use crate::checks::command::{self as command_run, CommandExit};
 use crate::checks::toolchains;
 use crate::executor::Sight;
 
@@ -60,7 +60,9 @@ pub async fn run(
             post.fact(Event::AgentStarted { agent: agent.clone(), process });
             follow(site, Run { agent, work, brief }, registered, post, commands).await;
         }
-        Err(reason) => post.fact(Event::AgentStartFailed { agent, reason }),
+        Err(NotStarted { reason, fault }) => {
+            post.fact(Event::AgentStartFailed { agent, reason, fault });
+        }
     }
 }
 
@@ -69,7 +71,7 @@ async fn start(
     job: Job,
     post: &Post,
     mut stop: tokio::sync::watch::Receiver<bool>,
-) -> Result<Registered, String> {
+) -> Result<Registered, NotStarted> {
     let agent = job.agent.clone();
     let (preparing, directory) = (Arc::clone(site), site.attempt(&job.work, &job.agent));
     let ready = spawn_blocking(move || prepare::prepare(&preparing, &job))
@@ -101,17 +103,18 @@ async fn start(
         };
         let result = command_run::run(order, &surroundings, &mut stop).await;
         if !result.passed() {
-            return Err(format!(
-                "`{command}` (worktree.prepare) {}: {}",
-                result.exit, result.output
-            ));
+            let reason =
+                format!("`{command}` (worktree.prepare) {}: {}", result.exit, result.output);
+            let stopped = result.exit == CommandExit::Stopped;
+            let fault = if stopped { StartFault::Stopped } else { StartFault::Place };
+            return Err(NotStarted { reason, fault });
         }
     }
     let site = Arc::clone(site);
     spawn_blocking(move || {
         let secrets = Secrets { credential: site.credential.clone() };
         let started = link::start(&site.blueflame, &directory, &secrets)
-            .map_err(|error: StartError| error.to_string())?;
+            .map_err(|error: StartError| NotStarted::from(error.to_string()))?;
         let registered = started.registered;
         let mut child = started.child;
         // Whoever started it has to take leave of it.
@@ -245,7 +248,8 @@ pub async fn collect(site: &Arc<Site>, run: Run, sealed: Sealed, post: &Post) {
     let concluding = Arc::clone(site);
     let outcome = spawn_blocking(move || conclude::outcome(&concluding, &run, sealed)).await;
     match outcome {
-        Ok(outcome) => {
+        Ok(Err(reason)) => post.send(Occurrence::NotTaken { agent, reason }),
+        Ok(Ok(outcome)) => {
             // What is finished is in commits.
             let unfinished = !matches!(outcome, Outcome::Finished { .. });
             if let Some(commit) = snapshot.filter(|_| unfinished) {

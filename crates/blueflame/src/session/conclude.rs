@@ -1,10 +1,13 @@
 //! What an agent run came to: what the attempt process sealed, and what is found
 //! in the workspace.
 
+use std::thread;
+use std::time::Duration;
+
 use blueflame_core::answer::{self, MergerReport};
 use blueflame_core::outcome::{Outcome, Product};
 use blueflame_core::plan::{Plan, PlanContext};
-use blueflame_core::policy::judge_planned;
+use blueflame_core::policy::{Policy, judge_planned};
 use blueflame_core::state::merging::Changeset;
 use blueflame_core::state::task::{Phase, Task};
 use serde_json::Value;
@@ -17,18 +20,39 @@ use super::site::Site;
 use super::tidy;
 use crate::attempt::sealed::{Ending, Sealed};
 use crate::ground::RealGround;
-use crate::workspace::Workspace;
+use crate::workspace::{Harvest, Workspace};
 
-/// The outcome of a run. Looking at what a worker left takes a while.
-pub fn outcome(site: &Site, run: &Run, sealed: Sealed) -> Outcome {
-    let outcome = look(site, run, sealed);
-    tidy::after_reading(site, &run.work);
-    outcome
+/// How often work is taken over before that is given up for now, and the pause
+/// between.
+const HARVESTS: u32 = 3;
+const PAUSE: Duration = Duration::from_millis(500);
+
+/// Why there is no outcome to tell.
+#[derive(Debug)]
+enum Unknown {
+    /// It left something that nobody can make sense of.
+    Senseless(String),
+    /// We could not take over what it left. It is all still there.
+    NotTaken(String),
 }
 
-fn look(site: &Site, run: &Run, sealed: Sealed) -> Outcome {
+impl From<String> for Unknown {
+    fn from(detail: String) -> Self {
+        Unknown::Senseless(detail)
+    }
+}
+
+/// The outcome of a run. Looking at what a worker left takes a while. The error
+/// says what keeps us from taking it over; it can be tried again.
+pub fn outcome(site: &Site, run: &Run, sealed: Sealed) -> Result<Outcome, String> {
+    let outcome = look(site, run, sealed)?;
+    tidy::after_reading(site, &run.work);
+    Ok(outcome)
+}
+
+fn look(site: &Site, run: &Run, sealed: Sealed) -> Result<Outcome, String> {
     let output = match sealed.ending {
-        Ending::Failed(outcome) => return outcome,
+        Ending::Failed(outcome) => return Ok(outcome),
         Ending::Stopped { output, .. } => output.unwrap_or_default(),
     };
     let outcome = match &run.brief {
@@ -37,7 +61,11 @@ fn look(site: &Site, run: &Run, sealed: Sealed) -> Outcome {
         Brief::Validate { .. } => Ok(verdict(&output)),
         Brief::Resolve { changeset, tasks } => resolution(site, run, changeset, tasks, &output),
     };
-    outcome.unwrap_or_else(|detail| Outcome::Crashed { detail })
+    match outcome {
+        Ok(outcome) => Ok(outcome),
+        Err(Unknown::Senseless(detail)) => Ok(Outcome::Crashed { detail }),
+        Err(Unknown::NotTaken(why)) => Err(why),
+    }
 }
 
 fn malformed(problems: Vec<String>) -> Outcome {
@@ -61,12 +89,36 @@ fn plan(site: &Site, run: &Run, tasks: &[Task], output: &Value) -> Result<Outcom
     Ok(Outcome::Finished { product: Product::Plan(plan) })
 }
 
-fn development(site: &Site, run: &Run) -> Result<Outcome, String> {
-    let workspace = workspace(site, run)?;
-    Ok(match site.workspaces.harvest(&workspace) {
-        Ok(harvest) => harvest.left_behind().outcome(),
-        Err(refused) => Outcome::Violated { violations: vec![refused.to_string()] },
+fn development(site: &Site, run: &Run) -> Result<Outcome, Unknown> {
+    let (workspace, policy) = workplace(site, run)?;
+    Ok(match harvest(site, &workspace)? {
+        Ok(harvest) => harvest.left_behind(|path| policy.may_commit(path)).outcome(),
+        Err(violation) => violation,
     })
+}
+
+/// Takes over what was committed, or says what is wrong with it. What goes wrong
+/// with us is tried again, and is never held against the work.
+fn harvest(site: &Site, workspace: &Workspace) -> Result<Result<Harvest, Outcome>, Unknown> {
+    let mut tries = 1;
+    loop {
+        match site.workspaces.harvest(workspace) {
+            Ok(harvest) => return Ok(Ok(harvest)),
+            Err(error) if error.is_the_agents() => {
+                return Ok(Err(Outcome::Violated { violations: vec![error.to_string()] }));
+            }
+            Err(_) if tries < HARVESTS => {
+                tries += 1;
+                thread::sleep(PAUSE);
+            }
+            Err(error) => {
+                return Err(Unknown::NotTaken(format!(
+                    "the work in `{}` is done, and could not be taken over: {error}",
+                    workspace.path.display()
+                )));
+            }
+        }
+    }
 }
 
 fn verdict(output: &Value) -> Outcome {
@@ -82,7 +134,7 @@ fn resolution(
     changeset: &Changeset,
     tasks: &[Task],
     output: &Value,
-) -> Result<Outcome, String> {
+) -> Result<Outcome, Unknown> {
     match answer::read_merger_report(output) {
         Ok(MergerReport::Resolved { .. }) => {}
         Ok(MergerReport::Unresolved { report }) => {
@@ -90,12 +142,12 @@ fn resolution(
         }
         Err(problems) => return Ok(malformed(problems)),
     }
-    let workspace = workspace(site, run)?;
-    let harvest = match site.workspaces.harvest(&workspace) {
+    let (workspace, policy) = workplace(site, run)?;
+    let harvest = match harvest(site, &workspace)? {
         Ok(harvest) => harvest,
-        Err(refused) => return Ok(Outcome::Violated { violations: vec![refused.to_string()] }),
+        Err(violation) => return Ok(violation),
     };
-    let left = harvest.left_behind().outcome();
+    let left = harvest.left_behind(|path| policy.may_commit(path)).outcome();
     if !matches!(left, Outcome::Finished { .. }) {
         return Ok(left);
     }
@@ -105,8 +157,9 @@ fn resolution(
     Ok(Outcome::Finished { product: Product::Resolution(fold) })
 }
 
-/// Where the run took place, as its spec says.
-fn workspace(site: &Site, run: &Run) -> Result<Workspace, String> {
+/// Where the run took place and what it was held to, as its spec says.
+fn workplace(site: &Site, run: &Run) -> Result<(Workspace, Policy), String> {
     let spec = site.attempt(&run.work, &run.agent).spec().map_err(|error| error.to_string())?;
-    Ok(workspace_of(site, &run.work, &spec.start))
+    let policy = Policy::new(spec.policy).map_err(|error| error.to_string())?;
+    Ok((workspace_of(site, &run.work, &spec.start), policy))
 }

@@ -29,7 +29,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use blueflame_core::decide::{Action, decide, was_decided};
-use blueflame_core::event::{End, Event};
+use blueflame_core::event::{End, Event, StartFault};
 use blueflame_core::gate::Gate;
 use blueflame_core::ids::{AgentId, SessionId};
 use blueflame_core::state::State;
@@ -80,6 +80,8 @@ pub struct Session {
     stop: tokio::sync::watch::Sender<bool>,
     waiting_until: Option<Timestamp>,
     unanswered: Option<Unanswered>,
+    /// Agents whose work is done and could not be taken over, and why.
+    not_taken: BTreeMap<AgentId, String>,
 }
 
 /// How a session was left.
@@ -89,6 +91,10 @@ pub enum Left {
     /// It can be resumed.
     Suspended {
         unanswered: Option<Unanswered>,
+    },
+    /// The same, once the person has put something right.
+    Obstructed {
+        reason: String,
     },
 }
 
@@ -119,6 +125,7 @@ impl Session {
             stop: tokio::sync::watch::Sender::new(false),
             waiting_until: None,
             unanswered: None,
+            not_taken: BTreeMap::new(),
         }
     }
 
@@ -141,6 +148,10 @@ impl Session {
             if self.state.suspended {
                 self.leave()?;
                 return Ok(Left::Suspended { unanswered: self.unanswered });
+            }
+            if let Some(reason) = self.waits_in_vain() {
+                self.leave()?;
+                return Ok(Left::Obstructed { reason });
             }
             tokio::select! {
                 Some(occurrence) = self.inbox.recv() => self.happened(occurrence)?,
@@ -287,6 +298,14 @@ impl Session {
                 let _ = self.stop.send(true);
                 self.record(&Event::StopRequested).map_err(internal)
             }
+            Occurrence::NotTaken { agent, reason } => {
+                self.not_taken.insert(agent, reason);
+                let _ = self.stop.send(true);
+                if self.state.stopping {
+                    return Ok(());
+                }
+                self.record(&Event::StopRequested).map_err(internal)
+            }
             Occurrence::Warning(text) => {
                 self.watch.warn(&text);
                 Ok(())
@@ -303,7 +322,8 @@ impl Session {
                     self.spawn(Job { agent, work, executor, cap, grant, brief });
                 } else {
                     let reason = "nothing is known of its work".to_owned();
-                    self.post.fact(Event::AgentStartFailed { agent, reason });
+                    let fault = StartFault::Place;
+                    self.post.fact(Event::AgentStartFailed { agent, reason, fault });
                 }
             }
             (Action::Grant { agent, grant }, _) => {
@@ -421,6 +441,15 @@ impl Session {
         }
         Err(Failure::new(Kind::Interrupted, "killed; nothing that was recorded is lost")
             .hint("`blueflame resume` goes on"))
+    }
+
+    /// Why nothing more can happen: of all agents, only those are left whose work
+    /// cannot be taken over. The next orchestrator finds it as it is.
+    fn waits_in_vain(&self) -> Option<String> {
+        let mut live = self.state.crew.live().keys();
+        let all = live.all(|agent| self.not_taken.contains_key(agent));
+        let reasons: Vec<&str> = self.not_taken.values().map(String::as_str).collect();
+        (all && !reasons.is_empty()).then(|| reasons.join("; "))
     }
 
     fn leave(&mut self) -> Result<(), Failure> {

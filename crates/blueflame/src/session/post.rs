@@ -22,6 +22,9 @@ pub enum Occurrence {
     Answered,
     /// Nobody answered a question.
     Unanswered(Unanswered),
+    /// What an agent left cannot be taken over for now. It stays where it is, and
+    /// the agent's end is not told before.
+    NotTaken { agent: AgentId, reason: String },
     /// Worth knowing, and no more.
     Warning(String),
     /// The session cannot go on.

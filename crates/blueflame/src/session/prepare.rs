@@ -4,7 +4,7 @@ use std::fs;
 use std::sync::Arc;
 use std::time::Duration;
 
-use blueflame_core::event::Work;
+use blueflame_core::event::{StartFault, Work};
 use blueflame_core::ids::{AgentId, ExecutorName, Oid, Role};
 use blueflame_core::lock_path::LockPath;
 use blueflame_core::money::Budget;
@@ -47,6 +47,20 @@ pub struct Ready {
     pub warnings: Vec<String>,
 }
 
+/// Why an agent could not be started.
+#[derive(Debug)]
+pub struct NotStarted {
+    pub reason: String,
+    pub fault: StartFault,
+}
+
+/// Whatever is not the fault of the agent's program is wrong around it.
+impl From<String> for NotStarted {
+    fn from(reason: String) -> Self {
+        NotStarted { reason, fault: StartFault::Place }
+    }
+}
+
 /// Unfinished work is saved this often.
 const SNAPSHOT_EVERY: Duration = Duration::from_secs(60);
 
@@ -57,10 +71,11 @@ const GRACE: Duration = Duration::from_secs(10);
 const MOST_TURNS: u32 = 250;
 
 /// Prepares a job. It takes as long as a checkout does.
-pub fn prepare(site: &Arc<Site>, job: &Job) -> Result<Ready, String> {
-    let program = site.program(&job.executor)?;
+pub fn prepare(site: &Arc<Site>, job: &Job) -> Result<Ready, NotStarted> {
+    let unusable = |reason| NotStarted { reason, fault: StartFault::Program };
+    let program = site.program(&job.executor).map_err(unusable)?;
     let executor = executor::named(job.executor.as_str())
-        .ok_or_else(|| format!("executor `{}` cannot run agents yet", job.executor))?;
+        .ok_or_else(|| unusable(format!("executor `{}` cannot run agents yet", job.executor)))?;
     let (start, restore) = origin(site, job)?;
     let unfinished = restore.is_some();
     let order = workspace::Order {

@@ -63,9 +63,12 @@ pub enum HarvestError {
     Tampered { path: PathBuf, what: &'static str },
     #[error("the branch `{branch}` is gone from the workspace")]
     BranchGone { branch: String },
-    /// Git would not have what the branch points to, or could not read it.
+    /// Git would not have what the branch points to.
     #[error("the branch `{branch}` was refused: {message}")]
     Refused { branch: String, message: String },
+    /// Git did not bring it over, for whatever reason.
+    #[error("the branch `{branch}` could not be fetched: {message}")]
+    NotFetched { branch: String, message: String },
     #[error("the branch `{branch}` points to `{target}`, which is no commit")]
     NotACommit { branch: String, target: Oid },
     /// The work does not stand on what it was started from.
@@ -105,6 +108,25 @@ impl From<WorkspaceError> for Failure {
         match hint {
             Some(hint) => failure.hint(hint),
             None => failure,
+        }
+    }
+}
+
+impl HarvestError {
+    /// Whether it is the work that is at fault, and not git, the disk or us: then
+    /// it is no use to try again.
+    pub fn is_the_agents(&self) -> bool {
+        match self {
+            HarvestError::Tampered { .. }
+            | HarvestError::BranchGone { .. }
+            | HarvestError::Refused { .. }
+            | HarvestError::NotACommit { .. }
+            | HarvestError::Rewound { .. }
+            | HarvestError::TooMany { .. } => true,
+            HarvestError::Git(_)
+            | HarvestError::Replace(_)
+            | HarvestError::Io { .. }
+            | HarvestError::NotFetched { .. } => false,
         }
     }
 }

@@ -11,6 +11,10 @@ use super::starting_point::contains;
 use super::{HarvestedCommit, Workspace, Workspaces, commits, git_dir, uncommitted};
 use crate::git::Answer;
 
+/// What git says of objects that it looked at and will not have. Whatever else
+/// keeps it from fetching may be nobody's fault.
+const NOT_SOUND: &str = "fsck error";
+
 /// What was found in a workspace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Harvest {
@@ -20,19 +24,20 @@ pub struct Harvest {
     pub commits: Vec<HarvestedCommit>,
     /// Whether `head` has other files than `start`.
     pub tree_changed: bool,
-    /// Paths that differ from `head` in the work tree; a directory of new files
-    /// ends with a slash.
+    /// Paths that differ from `head` in the work tree.
     pub uncommitted: Vec<String>,
 }
 
 impl Harvest {
-    /// What it comes to for the agent run.
-    pub fn left_behind(&self) -> LeftBehind {
+    /// What it comes to for the agent run, which was allowed to commit what
+    /// `may_commit` says.
+    pub fn left_behind(&self, may_commit: impl Fn(&str) -> bool) -> LeftBehind {
         LeftBehind {
             head: self.head.clone(),
             commits: self.commits.len(),
             tree_changed: self.tree_changed,
             uncommitted: !self.uncommitted.is_empty(),
+            forgotten: self.uncommitted.iter().any(|path| may_commit(path)),
         }
     }
 }
@@ -66,19 +71,24 @@ impl Workspaces {
     fn take_branch(&self, workspace: &Workspace) -> Result<Oid, HarvestError> {
         let branch = workspace.branch.clone();
         let source = format!("refs/heads/{branch}");
-        let refused = |answer: Answer| HarvestError::Refused {
-            branch: branch.clone(),
-            message: String::from_utf8_lossy(&answer.stderr).trim().to_owned(),
+        let failed = |answer: Answer| {
+            let message = String::from_utf8_lossy(&answer.stderr).trim().to_owned();
+            let branch = branch.clone();
+            if message.contains(NOT_SOUND) {
+                HarvestError::Refused { branch, message }
+            } else {
+                HarvestError::NotFetched { branch, message }
+            }
         };
         let target = match self.remote_ref(&workspace.path, &source)? {
             Ok(Some(target)) => target,
             Ok(None) => return Err(HarvestError::BranchGone { branch }),
-            Err(answer) => return Err(refused(answer)),
+            Err(answer) => return Err(failed(answer)),
         };
         let reference = self.attempt_ref(&workspace.name);
         let answer = self.fetch(&workspace.path, &source, &reference, &workspace.start)?;
         if !answer.status.success() {
-            return Err(refused(answer));
+            return Err(failed(answer));
         }
         let words = ["rev-parse", "--verify", &reference];
         let head = self.person().words(&words).oid()?;

@@ -40,7 +40,6 @@ pub(super) fn find(
         .words(&["--no-ext-diff", "--no-textconv"])
         .bytes()?;
     let mut call = git().words(&["ls-files", "-z", "--others", "--exclude-standard"]);
-    call = call.words(&["--directory", "--no-empty-directory"]);
     for path in &workspace.hidden {
         call = call.word("-x").word(exclude::pattern(path));
     }

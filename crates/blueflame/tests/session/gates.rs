@@ -131,3 +131,15 @@ fn sessions_may_follow_each_other_within_a_second() {
     }
     assert_eq!(stage.sessions().len(), 3);
 }
+
+#[test]
+fn a_decisions_file_that_cannot_be_read_begins_no_session() {
+    let stage = Stage::new(MANY)
+        .plan(&plan(&[task("task-001", "only", "src/a.txt")]))
+        .script(&Script::new().works("task-001", &[("src/a.txt", "a\n")]).passes());
+    stage.run().exits(2).says("decisions.yaml");
+    stage.decide("plan: [no such answer]\n");
+    stage.run().exits(2).says("no such answer");
+    assert_eq!(stage.sessions(), Vec::<std::path::PathBuf>::new());
+    assert_eq!(stage.workspaces(), Vec::<String>::new());
+}

@@ -1,5 +1,8 @@
 //! What workers leave behind, and what becomes of it.
 
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
 use serde_json::json;
 
 use crate::script::{Script, bash, commit, plan, subject, task, write};
@@ -29,6 +32,70 @@ fn uncommitted_work_is_in_place_again_and_is_committed() {
     assert_eq!(stage.outcomes("task-001"), ["uncommitted", "finished"]);
     assert_eq!(stage.read("src/a.txt"), "kept\n");
     assert_eq!(stage.landed(), [subject("task-001")]);
+    stage.assert_tidy();
+}
+
+#[test]
+fn what_is_left_beside_commits_is_not_dropped() {
+    let mut calls = commit("task-001", &[("src/a.txt", "first half\n")]);
+    calls.push(write("src/b.txt", "second half\n"));
+    let second = bash(&format!("git add src && git commit -q -m '{}'", subject("task-001")));
+    let script =
+        Script::new().attempt("task-001", 1, &calls).attempt("task-001", 2, &[second]).passes();
+    let both = task("task-001", "only", "src/a.txt").locks(&["src/a.txt", "src/b.txt"]);
+    let stage = Stage::new(MANY).plan(&plan(&[both])).script(&script).decisions(APPROVE);
+    stage.run().exits(0);
+    assert_eq!(stage.outcomes("task-001"), ["uncommitted", "finished"]);
+    // The second attempt writes nothing: it finds the commit and the rest.
+    let halves = [("src/a.txt", "first half"), ("src/b.txt", "second half")];
+    assert_eq!(stage.sources(), halves.map(|(a, b)| (a.to_owned(), b.to_owned())).into());
+    stage.assert_tidy();
+}
+
+#[test]
+fn what_could_never_be_committed_may_lie_around() {
+    let mut calls = commit("task-001", &[("src/a.txt", "a\n")]);
+    calls.push(bash("sh build.sh"));
+    let stage = one_task(Script::new().attempt("task-001", 1, &calls))
+        .with_file("build.sh", "#!/bin/sh\necho built > report.xml\n");
+    let config = stage.read("blueflame.yaml").replace("\"sh wait.sh\"", "\"sh build.sh\"");
+    let stage = stage.with_file("blueflame.yaml", &config);
+    stage.run().exits(0);
+    assert_eq!(stage.outcomes("task-001"), ["finished"]);
+    stage.assert_tidy();
+}
+
+#[test]
+fn a_merger_that_leaves_changes_uncommitted_is_not_done() {
+    let tasks =
+        [task("task-001", "one", "src/shared.txt"), task("task-002", "two", "src/shared.txt")];
+    let mut calls = commit("task-002", &[("src/shared.txt", "one\n")]);
+    // The first merger forgets the rest, the second does not.
+    calls.extend([write("src/shared.txt", "one and two\n"), bash("sh settle.sh")]);
+    let output = json!({"status": "resolved", "notes": "Both.", "issues": []});
+    let script = Script::new()
+        .works("task-001", &[("src/shared.txt", "one\n")])
+        .works("task-002", &[("src/shared.txt", "two\n")])
+        .reply(json!({"when": {"role": "merger", "turn": 0}, "call": calls}))
+        .reply(json!({"when": {"role": "merger"}, "output": output}))
+        .passes();
+    let stage = Stage::new(MANY);
+    let marker = stage.env.path("settled").display().to_string();
+    let settle = format!("test -e {marker} && git commit -q --all -m 'feat: x'; touch {marker}\n");
+    let config = stage.read("blueflame.yaml").replace("\"sh wait.sh\"", "\"sh settle.sh\"");
+    let stage = stage
+        .with_file("settle.sh", &settle)
+        .with_file("blueflame.yaml", &config)
+        .with_file("src/shared.txt", "none\n")
+        .plan(&plan(&tasks))
+        .script(&script)
+        .decisions(APPROVE);
+    stage.run().exits(0);
+    let ends = stage.events("agent.exited").into_iter();
+    let mergers = ends.filter(|it| it["agent"].as_str().unwrap().starts_with("merger"));
+    let kinds: Vec<_> = mergers.map(|it| it["outcome"]["kind"].clone()).collect();
+    assert_eq!(kinds, ["uncommitted", "finished"]);
+    assert_eq!(stage.read("src/shared.txt"), "one and two\n");
     stage.assert_tidy();
 }
 
@@ -71,6 +138,54 @@ fn what_went_around_the_judge_is_found_by_the_inspection() {
     assert_eq!(inspections[1]["violations"], json!([]));
     assert_eq!(stage.git(&["ls-tree", "-r", "--name-only", "main", ".github"]), "");
     assert_eq!(stage.landed(), [subject("task-001")]);
+    stage.assert_tidy();
+}
+
+/// A git that has no room for what it fetches, as long as the file `full` is
+/// there; with `once` in it, that is removed at the first time.
+fn with_a_full_disk(stage: &Stage, full: &str) -> String {
+    let marker = stage.env.path("full");
+    let git = stage.env.path("bin/git");
+    let real = std::env::var("PATH").unwrap();
+    fs::create_dir(git.parent().unwrap()).unwrap();
+    let wrapper = format!(
+        "#!/bin/sh\nfor word; do\nif test \"$word\" = fetch && test -e {marker}; then\n\
+         grep -q once {marker} && rm {marker}\n\
+         echo 'fatal: write error: No space left on device' >&2; exit 128\nfi\ndone\n\
+         PATH='{real}'; exec git \"$@\"\n",
+        marker = marker.display()
+    );
+    fs::write(&git, wrapper).unwrap();
+    fs::set_permissions(&git, fs::Permissions::from_mode(0o755)).unwrap();
+    fs::write(&marker, full).unwrap();
+    format!("{}:{real}", git.parent().unwrap().display())
+}
+
+#[test]
+fn a_full_disk_is_not_the_workers_fault_and_its_work_is_taken_over_later() {
+    let stage = one_task(Script::new());
+    let config = format!("{}limits: {{max_retries: 0}}\n", stage.read("blueflame.yaml"));
+    let stage = stage.with_file("blueflame.yaml", &config);
+    let path = with_a_full_disk(&stage, "");
+    let told = stage.begin_with(&[("PATH", &path)]).end();
+    told.exits(3).says("No space left on device").says("blueflame resume");
+    assert_eq!(stage.outcomes("task-001"), Vec::<String>::new());
+
+    fs::remove_file(stage.env.path("full")).unwrap();
+    stage.resume().exits(0);
+    assert_eq!(stage.outcomes("task-001"), ["finished"]);
+    assert_eq!(stage.requests().keys().filter(|it| it.starts_with("task-001.a")).count(), 1);
+    assert_eq!(stage.landed(), [subject("task-001")]);
+    stage.assert_tidy();
+}
+
+#[test]
+fn what_cannot_be_taken_over_once_is_tried_again() {
+    let stage = one_task(Script::new());
+    let path = with_a_full_disk(&stage, "once");
+    stage.begin_with(&[("PATH", &path)]).end().exits(0);
+    assert!(!stage.env.path("full").exists());
+    assert_eq!(stage.outcomes("task-001"), ["finished"]);
     stage.assert_tidy();
 }
 
@@ -121,11 +236,14 @@ fn a_workspace_that_cannot_be_prepared_starts_nobody() {
     let stage = one_task(Script::new());
     let config = format!(
         "{}worktree: {{prepare: [\"echo no such thing; exit 7\"]}}\nlimits: {{max_retries: 1}}\n",
-        stage.read("blueflame.yaml")
+        stage.read("blueflame.yaml").replace("embedded}", "embedded, fallback: [claude]}")
     );
     let stage = stage.with_file("blueflame.yaml", &config);
     stage.run().exits(1).says("no such thing");
     assert_eq!(stage.events("agent.start_failed").len(), 2);
     assert_eq!(stage.events("agent.started").len(), 0);
+    // No other executor would have found a better place.
+    let claimed = stage.events("agent.claimed");
+    assert!(claimed.iter().all(|it| it["executor"] == "embedded"), "{claimed:?}");
     assert_eq!(stage.landed(), Vec::<String>::new());
 }

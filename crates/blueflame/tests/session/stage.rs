@@ -124,6 +124,11 @@ impl Stage {
         self.start(&self.run_arguments())
     }
 
+    /// The same, with more in its environment.
+    pub fn begin_with(&self, variables: &[(&str, &str)]) -> Running<'_> {
+        self.start_with(&self.run_arguments(), variables)
+    }
+
     fn run_arguments(&self) -> Vec<&'static str> {
         let mut arguments =
             vec!["run", "--task", "Do it.", "--decisions-file", "../decisions.yaml"];
@@ -144,10 +149,15 @@ impl Stage {
     /// Starts the program and lets it run. What it says goes to files, so that
     /// no pipe can hold it up, and so that agents that outlive it hold nothing.
     pub fn start(&self, arguments: &[&str]) -> Running<'_> {
+        self.start_with(arguments, &[])
+    }
+
+    fn start_with(&self, arguments: &[&str], variables: &[(&str, &str)]) -> Running<'_> {
         let number =
             (0..1000).find(|number| !self.env.path(format!("out.{number}")).exists()).unwrap();
         let [stdout, stderr] = ["out", "err"].map(|name| self.env.path(format!("{name}.{number}")));
         let mut command = self.command(arguments);
+        command.envs(variables.iter().copied());
         command.stdin(Stdio::null());
         command.stdout(fs::File::create(&stdout).unwrap());
         command.stderr(fs::File::create(&stderr).unwrap());

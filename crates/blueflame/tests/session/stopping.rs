@@ -295,6 +295,45 @@ fn an_interrupt_while_a_check_runs_leaves_nothing_of_it() {
 }
 
 #[test]
+fn an_interrupt_while_a_workspace_is_prepared_costs_nothing() {
+    let more = "worktree: {prepare: [\"sh wait.sh prepared\"]}\nlimits: {max_retries: 0}\n";
+    let stage = stage(more);
+    stage.signal("go");
+    let mut running = stage.begin();
+    running.wait_for_event("agent.claimed", 2);
+    let prepares = |line: &String| line.contains("wait.sh");
+    wait_until("both are prepared", || stage.processes().into_iter().filter(prepares).count() >= 2);
+    running.signal(Signal::INT);
+    running.end().exits(130);
+    wait_until("nothing runs any more", || stage.processes().is_empty());
+    let failed = stage.events("agent.start_failed");
+    let faults: Vec<&Value> = failed.iter().map(|it| &it["fault"]).collect();
+    assert_eq!(faults, ["stopped", "stopped"]);
+
+    stage.signal("prepared");
+    stage.resume().exits(0);
+    everything_landed(&stage);
+}
+
+#[test]
+fn a_session_goes_on_with_the_executor_it_began_with() {
+    let stage = stage("");
+    // What the file names is not installed here.
+    let config = stage.read("blueflame.yaml").replace("default: embedded", "default: claude");
+    let stage = stage.with_file("blueflame.yaml", &config);
+    stage.run().exits(3);
+    let mut arguments = vec!["run", "--executor", "embedded", "--task", "Do it."];
+    arguments.extend(["--plan", "../plan.yaml", "--decisions-file", "../decisions.yaml"]);
+    let mut running = stage.start(&arguments);
+    both_wait(&mut running);
+    running.signal(Signal::INT);
+    running.end().exits(130);
+    stage.signal("go");
+    stage.resume().exits(0);
+    everything_landed(&stage);
+}
+
+#[test]
 fn a_second_orchestrator_is_turned_away() {
     let stage = stage("");
     let mut running = stage.begin();

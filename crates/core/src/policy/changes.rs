@@ -38,6 +38,12 @@ impl Policy {
         found
     }
 
+    /// Whether a change to the file at this path may be a part of a commit.
+    pub fn may_commit(&self, path: &str) -> bool {
+        let change = Change { path: path.to_owned(), kind: ChangeKind::Modified };
+        self.judge_one(&change).is_ok()
+    }
+
     /// Whether a file is a test, as far as the configuration says.
     pub(crate) fn is_test(&self, path: &str) -> bool {
         self.compiled.tests.iter().any(|pattern| pattern.matches(path))

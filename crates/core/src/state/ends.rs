@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use crate::event::Work;
+use crate::event::{StartFault, Work};
 use crate::hook::Occasion;
 use crate::ids::{AgentId, ChangesetId, Oid};
 use crate::money::Spend;
@@ -18,23 +18,31 @@ use super::{PlanStep, Refusal, State, ensure};
 const VALIDATOR_RETRIES: u32 = 1;
 
 impl State {
-    /// The claim is rolled back; another executor may have more luck.
+    /// The claim is rolled back. Another executor may have more luck, if it was
+    /// the program that was wanting.
     pub(super) fn start_failed(
         &mut self,
         at: Timestamp,
         id: &AgentId,
         reason: &str,
+        fault: StartFault,
     ) -> Result<(), Refusal> {
         let agent = self.live_agent(id)?;
         ensure!(agent.process.is_none(), "`{id}` is running");
-        // A program that is not there is no attempt, as long as there is
-        // another one to try.
         let work = agent.work.clone();
         let another = self.executors_failed(&work) + 1 < self.executor_chain(&work).len();
+        let counts = match fault {
+            // A program that is not there is no attempt, as long as there is
+            // another one to try.
+            StartFault::Program if another => Counts::Unavailable,
+            StartFault::Program => Counts::Retry,
+            StartFault::Place => Counts::Unfit,
+            StartFault::Stopped => Counts::Never,
+        };
         let consequence = Consequence {
-            counts: if another { Counts::Unavailable } else { Counts::Retry },
+            counts,
             keep_work: true,
-            next_executor: true,
+            next_executor: fault == StartFault::Program,
             pause_until: None,
             note: format!("could not be started: {reason}"),
         };
@@ -238,7 +246,8 @@ impl State {
     fn validator_failed(&mut self, at: Timestamp, place: Place, consequence: &Consequence) {
         let Phase::Validating { commit, .. } = self.board.task(place).phase.clone() else { return };
         let task = self.board.task_mut(place);
-        // Whatever its failure was, another executor may see it differently.
+        // Whatever its failure was, another executor may see it differently; in
+        // a place that is not fit for one, none would see anything.
         let failed = matches!(consequence.counts, Counts::Retry | Counts::Unavailable);
         task.validators_failed += usize::from(failed);
         let next = match task.validator_tally.count(consequence.counts, VALIDATOR_RETRIES) {

@@ -226,7 +226,9 @@ impl State {
                 self.claim(at, agent, work, executor, *cap, *grant)
             }
             Event::AgentStarted { agent, process } => self.agent_started(agent, process),
-            Event::AgentStartFailed { agent, reason } => self.start_failed(at, agent, reason),
+            Event::AgentStartFailed { agent, reason, fault } => {
+                self.start_failed(at, agent, reason, *fault)
+            }
             Event::UsageReported { agent, spend } => self.report_usage(agent, spend),
             Event::GrantWanted { agent } => self.want_grant(agent),
             Event::Granted { agent, grant } => self.grant(agent, *grant),

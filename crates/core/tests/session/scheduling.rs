@@ -1,8 +1,8 @@
 //! Who is started, in which order, and on whose files.
 
-use blueflame_core::event::Event;
-use blueflame_core::ids::Role;
-use blueflame_core::outcome::Outcome;
+use blueflame_core::event::{Event, StartFault};
+use blueflame_core::ids::{AgentId, Role};
+use blueflame_core::outcome::{Outcome, Tally};
 use blueflame_core::rules::{PerRole, Rules};
 
 use crate::story::{NOTHING, Story};
@@ -183,18 +183,56 @@ fn a_task_names_its_executor_and_the_next_one_steps_in_after_a_crash() {
     assert_eq!(story.fails("last", crash()), ["develop last#2"], "the chain without codex");
 }
 
+fn start_failed(agent: AgentId, fault: StartFault, reason: &str) -> Event {
+    Event::AgentStartFailed { agent, reason: reason.into(), fault }
+}
+
+#[test]
+fn a_place_that_is_not_fit_costs_a_retry_and_no_executor() {
+    let executors =
+        PerRole { worker: vec![executor("claude"), executor("codex")], ..rules().executors };
+    let mut story = Story::developing(Rules { executors, max_retries: 1, ..rules() }, [task("a")]);
+    for expected in ["develop a#2", "end Incomplete"] {
+        let failed = start_failed(story.agent("a"), StartFault::Place, "no room");
+        assert_eq!(story.fact(failed), [expected]);
+    }
+}
+
+#[test]
+fn a_validator_without_a_fit_place_costs_a_retry_and_no_executor() {
+    let chain = vec![executor("claude"), executor("codex")];
+    let executors = PerRole { validator: chain, ..rules().executors };
+    let mut story = Story::developing(Rules { executors, ..rules() }, [task("a")]);
+    story.finishes("a");
+    assert_eq!(story.is_accepted("a"), ["validate a#1"]);
+    let validator = story.state.crew.live().keys().next().unwrap().clone();
+    let failed = start_failed(validator, StartFault::Place, "no room");
+    assert_eq!(story.fact(failed), ["validate a#1"], "by the same executor");
+}
+
+#[test]
+fn what_is_stopped_while_it_starts_costs_nothing() {
+    let mut story = Story::developing(Rules { max_retries: 0, ..rules() }, [task("a")]);
+    let agent = story.agent("a");
+    story.fact(Event::StopRequested);
+    let said = story.fact(start_failed(agent, StartFault::Stopped, "stopped"));
+    assert_eq!(said, ["suspend"]);
+    assert_eq!(story.task("a").tally, Tally::default());
+    assert_eq!(story.fact(Event::SessionResumed { repaired_bytes: None }), ["develop a#2"]);
+}
+
 #[test]
 fn an_executor_that_cannot_be_started_gives_way_and_costs_nothing_while_there_is_another() {
     let executors =
         PerRole { worker: vec![executor("claude"), executor("codex")], ..rules().executors };
     let mut story = Story::developing(Rules { executors, max_retries: 0, ..rules() }, [task("a")]);
     let agent = story.agent("a");
-    let failed = Event::AgentStartFailed { agent, reason: "no such program".into() };
+    let failed = start_failed(agent, StartFault::Program, "no such program");
     assert_eq!(story.fact(failed), ["develop a#2 with codex"]);
     assert_eq!(story.history("a"), ["#1 Failed: could not be started: no such program"]);
     story.starts("a");
     let agent = story.agent("a");
-    let running = Event::AgentStartFailed { agent: agent.clone(), reason: String::new() };
+    let running = start_failed(agent.clone(), StartFault::Program, "");
     assert_eq!(story.refuses(&running), format!("`{agent}` is running"));
     assert_eq!(story.task("a").tally.retries, 0);
     assert_eq!(story.fails("a", Outcome::TimedOut), ["end Incomplete"]);
@@ -207,7 +245,7 @@ fn when_no_executor_can_be_started_the_task_fails() {
     let mut story = Story::developing(Rules { executors, max_retries: 0, ..rules() }, [task("a")]);
     for expected in ["develop a#2 with codex", "end Incomplete"] {
         let agent = story.agent("a");
-        let failed = Event::AgentStartFailed { agent, reason: "no such program".into() };
+        let failed = start_failed(agent, StartFault::Program, "no such program");
         assert_eq!(story.fact(failed), [expected]);
     }
 }

@@ -5,7 +5,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use blueflame_core::event::{Event, LandResult, PlannedChangeset, Process, VerifyResult, Work};
+use blueflame_core::event::{
+    Event, LandResult, PlannedChangeset, Process, StartFault, VerifyResult, Work,
+};
 use blueflame_core::gate::{
     Answer, ChangesetAnswer, Gate, SessionAnswer, ValidationAnswer, ValidatorAnswer,
 };
@@ -160,7 +162,14 @@ fn events(story: &Story) -> BTreeMap<&'static str, Event> {
         ("claim-validator", claim(Work::Validate { task: a(), attempt: attempts })),
         ("claim-validator-early", claim(Work::Validate { task: a(), attempt: attempts + 1 })),
         ("started", Event::AgentStarted { agent: agent.clone(), process }),
-        ("start-failed", Event::AgentStartFailed { agent: agent.clone(), reason: String::new() }),
+        (
+            "start-failed",
+            Event::AgentStartFailed {
+                agent: agent.clone(),
+                reason: String::new(),
+                fault: StartFault::Program,
+            },
+        ),
         ("usage", Event::UsageReported { agent: agent.clone(), spend: cost(1) }),
         ("grant-wanted", Event::GrantWanted { agent: agent.clone() }),
         ("granted-unasked", Event::Granted { agent: agent.clone(), grant: usd(2) }),

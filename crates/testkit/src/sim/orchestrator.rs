@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use blueflame_core::decide::{Action, decide, was_decided};
 use blueflame_core::event::{
-    End, Event, FoldResult, LandResult, Process, PublishResult, VerifyResult, Work,
+    End, Event, FoldResult, LandResult, Process, PublishResult, StartFault, VerifyResult, Work,
 };
 use blueflame_core::gate::Gate;
 use blueflame_core::hook::HookResult;
@@ -422,9 +422,17 @@ impl Session {
         if !self.state.crew.live().contains_key(agent) {
             return Ok(());
         }
-        if self.rng.percent(self.temper.agent_fails / 6) {
-            let reason = "no such program".to_owned();
-            return self.record(Event::AgentStartFailed { agent: agent.clone(), reason });
+        let stop = self.state.crew.live().get(agent).is_some_and(|agent| agent.stop_sent);
+        let fails = self.rng.percent(self.temper.agent_fails / 6);
+        // Getting ready takes long enough to be stopped in the middle.
+        if fails || stop && self.rng.percent(50) {
+            let (fault, reason) = match self.rng.below(3) {
+                _ if !fails => (StartFault::Stopped, "it was stopped"),
+                0 => (StartFault::Place, "no space left on device"),
+                _ => (StartFault::Program, "no such program"),
+            };
+            let (agent, reason) = (agent.clone(), reason.to_owned());
+            return self.record(Event::AgentStartFailed { agent, reason, fault });
         }
         let product = match work {
             Work::Plan => {
@@ -442,7 +450,6 @@ impl Session {
             }
             Work::Develop { .. } | Work::Validate { .. } => None,
         };
-        let stop = self.state.crew.live().get(agent).is_some_and(|agent| agent.stop_sent);
         self.world.start(
             agent,
             work,

@@ -203,13 +203,13 @@ fn a_branch_that_points_to_no_commit_is_refused() {
     scene.agent("blob=$(git rev-parse HEAD:a); echo $blob > .git/$branch");
     let refused = scene.harvest().unwrap_err();
     assert!(
-        matches!(refused, HarvestError::NotACommit { .. } | HarvestError::Refused { .. }),
+        matches!(refused, HarvestError::NotACommit { .. } | HarvestError::NotFetched { .. }),
         "{refused}"
     );
     scene.agent("printf 1111111111111111111111111111111111111111 > .git/$branch");
     let refused = scene.harvest().unwrap_err();
     assert!(
-        matches!(refused, HarvestError::BranchGone { .. } | HarvestError::Refused { .. }),
+        matches!(refused, HarvestError::BranchGone { .. } | HarvestError::NotFetched { .. }),
         "{refused}"
     );
 }
@@ -254,7 +254,7 @@ fn objects_from_elsewhere_are_not_taken() {
          git update-ref $branch $(git commit-tree $tree -p HEAD -m x)",
     );
     let refused = scene.harvest().unwrap_err();
-    assert!(matches!(refused, HarvestError::Refused { .. }), "{refused}");
+    assert!(matches!(refused, HarvestError::NotFetched { .. }), "{refused}");
 }
 
 #[test]
@@ -317,7 +317,7 @@ fn broken_objects_are_refused() {
          chmod u+w $file; echo garbage > $file",
     );
     let refused = scene.harvest().unwrap_err();
-    assert!(matches!(refused, HarvestError::Refused { .. }), "{refused}");
+    assert!(matches!(refused, HarvestError::NotFetched { .. }), "{refused}");
 }
 
 #[test]

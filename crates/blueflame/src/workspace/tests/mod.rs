@@ -65,12 +65,12 @@ fn an_agent_works_in_it_and_its_commits_are_harvested() {
     agent(&env, &workspace, "test -z \"$(git status --porcelain)\"; test -z \"$(git remote)\"");
 
     let nothing = workspaces.harvest(&workspace).unwrap();
-    assert_eq!(nothing.left_behind().outcome(), Outcome::NoOp);
+    assert_eq!(nothing.left_behind(|_| true).outcome(), Outcome::NoOp);
 
     agent(&env, &workspace, "echo two > src/a.txt; echo new > c");
     let uncommitted = workspaces.harvest(&workspace).unwrap();
     assert_eq!(uncommitted.uncommitted, ["c", "src/a.txt"]);
-    assert_eq!(uncommitted.left_behind().outcome(), Outcome::Uncommitted);
+    assert_eq!(uncommitted.left_behind(|_| true).outcome(), Outcome::Uncommitted);
 
     agent(&env, &workspace, "git add -A; git commit -qm 'feat: two\n\nbecause'; git stash list");
     let harvest = workspaces.harvest(&workspace).unwrap();
@@ -81,7 +81,7 @@ fn an_agent_works_in_it_and_its_commits_are_harvested() {
     assert_eq!(harvest.commits[0].author, workspace.author);
     assert_eq!(harvest.commits[0].parents.as_slice(), std::slice::from_ref(&start));
     let product = Product::Commit(harvest.head.clone());
-    assert_eq!(harvest.left_behind().outcome(), Outcome::Finished { product });
+    assert_eq!(harvest.left_behind(|_| true).outcome(), Outcome::Finished { product });
     let reference = workspaces.attempt_ref(&workspace.name);
     assert_eq!(oid(&repository.git(["rev-parse", &reference])), harvest.head);
     let changed = workspaces.changes(&start, &harvest.head).unwrap();

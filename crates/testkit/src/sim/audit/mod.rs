@@ -11,7 +11,7 @@ mod tasks;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use blueflame_core::event::{End, Event, Work};
+use blueflame_core::event::{End, Event, StartFault, Work};
 use blueflame_core::gate::{
     Answer, BudgetAnswer, ChangesetAnswer, Gate, PlanAnswer, SessionAnswer, ValidationAnswer,
     ValidatorAnswer,
@@ -88,6 +88,8 @@ pub(crate) enum Blame {
     /// Its program could not be started; another can, or none can.
     Program,
     ProgramAtLast,
+    /// Nobody could have been started there.
+    Place,
     Circumstances,
     Us,
 }
@@ -100,9 +102,11 @@ impl Chances {
         match blame {
             Blame::Us | Blame::Program => {}
             Blame::Circumstances if self.free < 5 => self.free += 1,
-            Blame::Circumstances | Blame::Agent | Blame::Crash | Blame::ProgramAtLast => {
-                self.counted += 1;
-            }
+            Blame::Circumstances
+            | Blame::Agent
+            | Blame::Crash
+            | Blame::ProgramAtLast
+            | Blame::Place => self.counted += 1,
         }
     }
 
@@ -216,9 +220,13 @@ impl Auditor {
             }
             Event::Granted { agent, grant } => self.purse.granted(agent, *grant)?,
             Event::UsageReported { agent, spend } => self.purse.used(agent, spend)?,
-            Event::AgentStartFailed { agent, .. } => {
+            Event::AgentStartFailed { agent, fault, .. } => {
                 self.purse.left(agent, &Spend::default())?;
-                let blame = self.start_failed(agent);
+                let blame = match fault {
+                    StartFault::Program => self.start_failed(agent),
+                    StartFault::Place => Blame::Place,
+                    StartFault::Stopped => Blame::Us,
+                };
                 self.left(agent, blame)?;
             }
             Event::AgentLost { agent, spend } => {
