@@ -90,7 +90,10 @@ fn resolution(
     if !matches!(left, Outcome::Finished { .. }) {
         return Ok(left);
     }
-    let order = merging::fold_order(site, changeset, tasks)?;
+    // The base may have moved since. What the merger brought together is what was
+    // there when it started; put onto anything newer, it would take that back.
+    let onto = site.landing.beneath(&workspace.start).map_err(|error| error.to_string())?;
+    let order = merging::fold_order(site, changeset, tasks, onto)?;
     let fold =
         site.landing.fold_resolution(&order, &harvest.head).map_err(|error| error.to_string())?;
     Ok(Outcome::Finished { product: Product::Resolution(fold) })

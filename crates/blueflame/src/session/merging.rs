@@ -36,7 +36,7 @@ pub fn fold(session: &Session, id: &ChangesetId) {
     let (site, post) = session.parts();
     let id = id.clone();
     beside(post, move || {
-        let order = fold_order(&site, &changeset, &tasks)?;
+        let order = fold_order(&site, &changeset, &tasks, tip(&site)?.onto)?;
         let result = site.landing.fold(&order).map_err(|error| error.to_string())?;
         Ok(Event::FoldFinished { changeset: id, result })
     });
@@ -226,7 +226,12 @@ fn evidence(site: &Site) -> String {
 }
 
 /// The order to fold a changeset as it stands.
-pub fn fold_order(site: &Site, changeset: &Changeset, tasks: &[Task]) -> Result<FoldOrder, String> {
+pub fn fold_order(
+    site: &Site,
+    changeset: &Changeset,
+    tasks: &[Task],
+    onto: Oid,
+) -> Result<FoldOrder, String> {
     let style = MessageStyle {
         pattern: site.config.validation.commit_format.as_ref().map(|it| it.pattern.clone()),
     };
@@ -241,7 +246,7 @@ pub fn fold_order(site: &Site, changeset: &Changeset, tasks: &[Task]) -> Result<
     Ok(FoldOrder {
         session: site.session.id().clone(),
         changeset: changeset.planned.id.clone(),
-        onto: tip(site)?.onto,
+        onto,
         tasks: tasks.collect(),
         author: site.author.clone(),
         when: Timestamp::now(),
