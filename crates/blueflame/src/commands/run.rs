@@ -144,6 +144,9 @@ fn finish(
             Err(Failure::new(Kind::Interrupted, "stopped; nothing is lost").hint(on))
         }
         Left::Suspended { unanswered: Some(why) } => Err(Failure::from(why).hint(on)),
+        Left::Obstructed { reason } => {
+            Err(Failure::new(Kind::Missing, reason).hint(format!("once that is put right, {on}")))
+        }
     }
 }
 
