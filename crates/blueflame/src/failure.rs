@@ -15,7 +15,9 @@ pub enum Kind {
     Incomplete,
     /// The command line, the configuration or an input file is wrong.
     Usage,
-    /// A prerequisite or a boundary is missing; nothing was started.
+    /// A prerequisite or a boundary is missing, or the repository is in a state
+    /// that only the person can put right; nothing was started, or it goes on
+    /// once that is done.
     Missing,
     /// The person quit or rejected, or a gate had no answer.
     Declined,

@@ -53,11 +53,12 @@ fn words(event: &Event) -> String {
             }
             None => format!("{session} began: {goal}"),
         },
-        Event::SessionResumed { repaired_bytes: None } => "the session was resumed".into(),
-        Event::SessionResumed { repaired_bytes: Some(bytes) } => {
+        Event::SessionResumed { repaired_bytes: None, .. } => "the session was resumed".into(),
+        Event::SessionResumed { repaired_bytes: Some(bytes), .. } => {
             format!("the session was resumed; {bytes} bytes of an unfinished write were set aside")
         }
         Event::StopRequested => "the session is to stop".into(),
+        Event::SessionObstructed { reason } => format!("something is in the way: {reason}"),
         Event::SessionSuspended => "the session was suspended; it can be resumed".into(),
         Event::SessionEnded { end } => format!("the session ended: {}", ending(*end)),
         Event::CycleStarted { cycle, .. } => format!("cycle {cycle} began with development"),
@@ -122,7 +123,7 @@ fn words(event: &Event) -> String {
             }
         },
         Event::VerifyStarted { changeset } => format!("{changeset}: checking the merged tree"),
-        Event::VerifyFinished { changeset, result } => match result {
+        Event::VerifyFinished { changeset, result, .. } => match result {
             VerifyResult::Passed => format!("{changeset}: the merged tree passed"),
             VerifyResult::PassedOnRerun => {
                 format!("{changeset}: the merged tree passed when checked again")
@@ -406,6 +407,7 @@ mod tests {
         let event = Event::VerifyFinished {
             changeset: ChangesetId::new("ui.c1").unwrap(),
             result: VerifyResult::Failed { culprit: None, evidence },
+            commands: Vec::new(),
         };
         assert_eq!(
             sentence(&event),

@@ -288,7 +288,10 @@ pub fn stage(state: &State) -> String {
         StageView::Validation => "validating".into(),
         StageView::Merge => "merging".into(),
         StageView::Stopping => "stopping".into(),
-        StageView::Suspended => "suspended, can be resumed".into(),
+        StageView::Suspended => match &state.obstacle {
+            Some(why) => format!("suspended, because {}", narrate::plain(why)),
+            None => "suspended, can be resumed".into(),
+        },
         StageView::Ended(end) => format!("ended: {}", narrate::ending(end)),
     }
 }

@@ -40,10 +40,18 @@ pub enum Event {
         /// Bytes of an unfinished last write that were set aside.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         repaired_bytes: Option<u64>,
+        /// What `merge.verify` says now, if the one who resumed knew: what was
+        /// checked otherwise is checked again before anyone is asked about it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        verify: Option<Vec<String>>,
     },
     /// The person asked to stop for now.
     #[serde(rename = "session.stop_requested")]
     StopRequested,
+    /// The repository is in a state that only the person can put right, so the
+    /// session stops.
+    #[serde(rename = "session.obstructed")]
+    SessionObstructed { reason: String },
     /// The orchestrator left with work still open; it can be resumed.
     #[serde(rename = "session.suspended")]
     SessionSuspended,
@@ -135,7 +143,13 @@ pub enum Event {
     #[serde(rename = "verify.started")]
     VerifyStarted { changeset: ChangesetId },
     #[serde(rename = "verify.finished")]
-    VerifyFinished { changeset: ChangesetId, result: VerifyResult },
+    VerifyFinished {
+        changeset: ChangesetId,
+        result: VerifyResult,
+        /// The commands that were run, as they were then.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        commands: Vec<String>,
+    },
     #[serde(rename = "changeset.deferred")]
     ChangesetDeferred { changeset: ChangesetId, why: Deferral },
     #[serde(rename = "land.started")]

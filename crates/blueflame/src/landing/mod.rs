@@ -92,6 +92,19 @@ pub enum LandingError {
     File { step: &'static str, path: PathBuf, source: std::io::Error },
 }
 
+impl LandingError {
+    /// Whether only the person can put it right, and nothing is wrong with us.
+    pub fn is_for_the_person(&self) -> bool {
+        matches!(
+            self,
+            LandingError::NoBase { .. }
+                | LandingError::BaseConflict { .. }
+                | LandingError::Withdrawn { .. }
+                | LandingError::NotSigned { .. }
+        )
+    }
+}
+
 fn words(items: &[String]) -> String {
     items.iter().map(|item| format!("`{item}`")).collect::<Vec<_>>().join(", ")
 }

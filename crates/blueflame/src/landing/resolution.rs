@@ -39,7 +39,13 @@ impl Landing {
         Ok(Conflicted { start: whole.commit, files: shown(&whole.conflicts) })
     }
 
-    /// Makes the changeset's commit of what a merger left.
+    /// What had landed when the place where a merger starts was made.
+    pub fn beneath(&self, start: &Oid) -> Result<Oid, LandingError> {
+        Ok(self.git.call(["rev-parse", "--verify", &format!("{start}^1")]).answer()?.oid()?)
+    }
+
+    /// Makes the changeset's commit of what a merger left: on what had landed
+    /// when it started, and on nothing that came since.
     pub fn fold_resolution(&self, order: &FoldOrder, resolved: &Oid) -> Result<Fold, LandingError> {
         let subjects = order.tasks.iter().map(|task| {
             let Source { start, commit, .. } = &task.source;

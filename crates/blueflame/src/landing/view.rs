@@ -6,6 +6,8 @@ use super::{FileStat, Landing, LandingError};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChangesetView {
+    /// The subjects of its commits, oldest first.
+    pub commits: Vec<String>,
     pub files: Vec<FileStat>,
     pub insertions: u32,
     pub deletions: u32,
@@ -24,6 +26,7 @@ impl Landing {
         let (insertions, deletions) = (sum(|lines| lines.0), sum(|lines| lines.1));
         let diff = self.git.readable_diff(onto, commit)?;
         let diff = String::from_utf8_lossy(&diff).into_owned();
-        Ok(ChangesetView { files, insertions, deletions, diff })
+        let commits = self.git.subjects(onto, commit)?;
+        Ok(ChangesetView { commits, files, insertions, deletions, diff })
     }
 }

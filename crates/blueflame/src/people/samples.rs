@@ -329,7 +329,8 @@ fn outcome_of(
             vec![Event::FoldFinished { changeset, result: FoldResult::Folded(fold) }]
         }
         Action::Verify { changeset } => {
-            vec![Event::VerifyFinished { changeset, result: VerifyResult::Passed }]
+            let (result, commands) = (VerifyResult::Passed, Vec::new());
+            vec![Event::VerifyFinished { changeset, result, commands }]
         }
         Action::Land { changeset } => {
             vec![Event::LandFinished { changeset, result: LandResult::Landed }]

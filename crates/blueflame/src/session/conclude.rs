@@ -72,7 +72,7 @@ fn malformed(problems: Vec<String>) -> Outcome {
     Outcome::Malformed { problems }
 }
 
-fn plan(site: &Site, run: &Run, tasks: &[Task], output: &Value) -> Result<Outcome, String> {
+fn plan(site: &Site, run: &Run, tasks: &[Task], output: &Value) -> Result<Outcome, Unknown> {
     let landed = tasks.iter().filter(|task| matches!(task.phase, Phase::Merged { .. }));
     let landed = landed.map(|task| task.spec.id.clone()).collect();
     let context = PlanContext::of(&site.config).after(landed);
@@ -81,7 +81,8 @@ fn plan(site: &Site, run: &Run, tasks: &[Task], output: &Value) -> Result<Outcom
         Err(problems) => return Ok(malformed(problems.iter().map(ToString::to_string).collect())),
     };
     // We run its commands ourselves: they have to be ones that agents may run.
-    let ground = RealGround::new(&workspace(site, run)?.path).map_err(|error| error.to_string())?;
+    let (workspace, _) = workplace(site, run)?;
+    let ground = RealGround::new(&workspace.path).map_err(|error| error.to_string())?;
     let denied = judge_planned(&plan, &site.config, &ground).map_err(|error| error.to_string())?;
     if !denied.is_empty() {
         return Ok(malformed(denied));
@@ -151,7 +152,10 @@ fn resolution(
     if !matches!(left, Outcome::Finished { .. }) {
         return Ok(left);
     }
-    let order = merging::fold_order(site, changeset, tasks)?;
+    // The base may have moved since. What the merger brought together is what was
+    // there when it started; put onto anything newer, it would take that back.
+    let onto = site.landing.beneath(&workspace.start).map_err(|error| error.to_string())?;
+    let order = merging::fold_order(site, changeset, tasks, onto)?;
     let fold =
         site.landing.fold_resolution(&order, &harvest.head).map_err(|error| error.to_string())?;
     Ok(Outcome::Finished { product: Product::Resolution(fold) })

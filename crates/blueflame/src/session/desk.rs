@@ -13,14 +13,15 @@ use blueflame_core::state::{PlanStep, State};
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::post::{Occurrence, Post};
+use super::review;
 use super::site::Site;
 use crate::attempt::messages::Command;
 use crate::executor::Question;
-use crate::people::{self, Cancel, ChangesetPage, Lent, Occasion, Respondent, Unanswered};
+use crate::people::{self, Cancel, Lent, Occasion, Respondent, Unanswered};
 
 /// What is put to the person.
 enum Request {
-    Gate { gate: Gate, state: Box<State>, site: Arc<Site>, page: Option<Box<ChangesetPage>> },
+    Gate { gate: Gate, state: Box<State>, site: Arc<Site> },
     Questions { ticket: String, questions: Vec<Question>, commands: UnboundedSender<Command> },
 }
 
@@ -67,9 +68,8 @@ impl Desk {
         }
     }
 
-    pub fn ask(&mut self, gate: Gate, state: State, site: Arc<Site>, page: Option<ChangesetPage>) {
-        let (state, page) = (Box::new(state), page.map(Box::new));
-        let request = Request::Gate { gate, state, site, page };
+    pub fn ask(&mut self, gate: Gate, state: State, site: Arc<Site>) {
+        let request = Request::Gate { gate, state: Box::new(state), site };
         self.asking = self.put(request);
     }
 
@@ -144,10 +144,13 @@ impl Desk {
 
 fn serve(respondent: &mut Respondent, request: Request, cancel: &Cancel, post: &Post) {
     match request {
-        Request::Gate { gate, state, site, page } => {
+        Request::Gate { gate, state, site } => {
+            let page = review::page(&site, &state, &gate);
+            let diff = review::task_diff(&site, &state, &gate);
             let tasks_file = site.repository.join(site.config.project.tasks_file.as_str());
             let occasion = Occasion {
-                changeset: page.as_deref(),
+                changeset: page.as_ref(),
+                diff: diff.as_deref(),
                 forecast: forecast(&gate, &state),
                 ..Occasion::new(&gate, &state, &site.config, &site.repository, &tasks_file)
             };

@@ -15,7 +15,6 @@ use super::site::{Manner, Site};
 use super::{Session, Watch, internal, reopen};
 use crate::config_file::Loaded;
 use crate::failure::{Failure, Kind};
-use crate::landing::LandingError;
 use crate::people::Respondent;
 use crate::repo_lock::{Holder, RepoLock};
 use crate::sandbox;
@@ -147,14 +146,7 @@ impl Session {
             (Ok(tip), _) => tip,
             // Trying finds the same, and it is told and recorded like any other
             // reason to wait.
-            (
-                Err(
-                    LandingError::BaseConflict { .. }
-                    | LandingError::Withdrawn { .. }
-                    | LandingError::NoBase { .. },
-                ),
-                Some(commit),
-            ) => {
+            (Err(error), Some(commit)) if error.is_for_the_person() => {
                 let request = Event::PublishRequested { commit: commit.clone(), joins: None };
                 return Ok((commit, request));
             }

@@ -4,29 +4,25 @@
 use std::time::Duration;
 
 use blueflame_core::event::{Event, LandResult, PublishResult, VerifyResult};
-use blueflame_core::gate::Gate;
 use blueflame_core::ids::{ChangesetId, Oid, TaskId};
-use blueflame_core::money::Spend;
 use blueflame_core::outcome::Fold;
 use blueflame_core::state::errands::Revert;
 use blueflame_core::state::merging::{Changeset, ChangesetPhase};
 use blueflame_core::state::task::Task;
 use jiff::Timestamp;
 use tokio::sync::watch;
-use tokio::task::{JoinError, spawn_blocking};
+use tokio::task::spawn_blocking;
 
 use super::Session;
 use super::bench::Bench;
 use super::brief::{fold_of, tasks_of};
-use super::checking::remarks;
-use super::post::{Occurrence, Post};
+use super::post::{Occurrence, Post, Trouble};
 use super::prepare::start_of;
 use super::site::Site;
 use crate::checks::acceptance;
 use crate::landing::{
-    FoldOrder, FoldTask, LandOrder, LandingError, MessageStyle, PublishOrder, Source, Tip, Work,
+    FoldOrder, FoldTask, LandOrder, LandingError, MessageStyle, PublishOrder, Source, Work,
 };
-use crate::people::{ChangesetPage, FileStat};
 
 /// How long each command of `merge.verify` may take.
 const VERIFY_TIMEOUT: Duration = Duration::from_secs(60 * 60);
@@ -36,8 +32,8 @@ pub fn fold(session: &Session, id: &ChangesetId) {
     let (site, post) = session.parts();
     let id = id.clone();
     beside(post, move || {
-        let order = fold_order(&site, &changeset, &tasks)?;
-        let result = site.landing.fold(&order).map_err(|error| error.to_string())?;
+        let order = fold_order(&site, &changeset, &tasks, site.tip()?.onto)?;
+        let result = site.landing.fold(&order)?;
         Ok(Event::FoldFinished { changeset: id, result })
     });
 }
@@ -57,7 +53,10 @@ pub fn verify(session: &Session, id: &ChangesetId) {
         let result = verification(&site, &id, &fold, &tasks, &mut stop).await;
         // A check that was cut short has no result.
         match result {
-            Ok(Some(result)) => post.fact(Event::VerifyFinished { changeset: id, result }),
+            Ok(Some(result)) => {
+                let commands = site.config.merge.verify.clone();
+                post.fact(Event::VerifyFinished { changeset: id, result, commands });
+            }
             Ok(None) => {}
             Err(why) => post.send(Occurrence::Broken(why)),
         }
@@ -77,7 +76,7 @@ pub fn land(session: &Session, id: &ChangesetId) {
             session: site.session.id().clone(),
             changeset: id.clone(),
             base_branch: site.config.project.base_branch.clone(),
-            tip: tip(&site)?,
+            tip: site.tip()?,
             commit: fold.commit,
             approved: changeset.approved.unwrap_or_default(),
             work: Work::Tasks(sources(&site, &tasks)?),
@@ -92,11 +91,8 @@ fn land_revert(session: &Session, revert: Revert) {
     let Some(fold) = revert.fold().cloned() else { return };
     let (site, post) = session.parts();
     beside(post, move || {
-        let (id, tip) = (site.session.id(), tip(&site)?);
-        let undo = site
-            .landing
-            .find_landed(&tip.onto, &revert.undoes, Some(id))
-            .map_err(|error| error.to_string())?;
+        let (id, tip) = (site.session.id(), site.tip()?);
+        let undo = site.landing.find_landed(&tip.onto, &revert.undoes, Some(id))?;
         let order = LandOrder {
             session: id.clone(),
             changeset: revert.changeset.clone(),
@@ -111,14 +107,14 @@ fn land_revert(session: &Session, revert: Revert) {
     });
 }
 
-fn landed(site: &Site, order: &LandOrder) -> Result<LandResult, String> {
+fn landed(site: &Site, order: &LandOrder) -> Result<LandResult, LandingError> {
     match site.landing.land(order) {
         Ok(result) => Ok(result),
         // It was folded onto something that is not there any more.
         Err(LandingError::NotOnTop { .. } | LandingError::WouldLose { .. }) => {
             Ok(LandResult::BaseMoved)
         }
-        Err(error) => Err(error.to_string()),
+        Err(error) => Err(error),
     }
 }
 
@@ -156,77 +152,26 @@ pub fn publish(session: &Session, commit: &Oid) {
         let result = match published {
             Ok(publication) => publication.result(&base_branch),
             // The person did something with the branch that only they can sort out.
-            Err(
-                error @ (LandingError::BaseConflict { .. }
-                | LandingError::Withdrawn { .. }
-                | LandingError::NoBase { .. }),
-            ) => PublishResult::Waiting { reason: error.to_string() },
+            Err(error) if error.is_for_the_person() => {
+                PublishResult::Waiting { reason: error.to_string() }
+            }
             // It moved once more while the two were checked together.
             Err(LandingError::NotLanded { .. }) => PublishResult::Waiting {
                 reason: format!("`{base_branch}` moved meanwhile; `blueflame publish` tries again"),
             },
-            Err(error) => return Err(error.to_string()),
+            Err(error) => return Err(error.into()),
         };
         Ok(Event::PublishFinished { commit, result })
     });
 }
 
-/// What a review of a changeset shows; `None` for other questions.
-pub fn page(session: &Session, gate: &Gate) -> Option<ChangesetPage> {
-    let Gate::Changeset(id) = gate else { return None };
-    let (changeset, tasks) = parts_of(session, id)?;
-    let fold = fold_of(&changeset)?;
-    let site = &session.site;
-    // The base may have moved since: what it was folded onto is what counts.
-    let row = site.landing.folded_row(site.session.id(), id, &fold.commit, tasks.len()).ok()?;
-    let view = site.landing.changeset_view(&row.onto, &fold.commit).ok()?;
-    let all = &session.state.merging.changesets;
-    let number = all.iter().position(|other| other.planned.id == *id)? + 1;
-    let mut notes = Vec::new();
-    let missing = changeset.planned.tasks.len() - changeset.tasks.len();
-    if missing > 0 {
-        notes.push(format!("the group is incomplete: {missing} of its tasks are not in here"));
-    }
-    for task in &tasks {
-        notes.extend(remarks(site, task).into_iter().map(|it| format!("{}: {it}", task.spec.id)));
-    }
-    notes.extend(site.sandbox.tier.weakness().map(|it| format!("made with {it}")));
-    let cost = tasks.iter().filter_map(|task| task.last_worker.as_ref());
-    Some(ChangesetPage {
-        number,
-        of: all.len(),
-        group: changeset.planned.group.clone(),
-        tasks: tasks.iter().map(|it| (it.spec.id.clone(), it.spec.title.clone())).collect(),
-        files: view
-            .files
-            .iter()
-            .map(|file| FileStat {
-                path: file.path.to_string_lossy().into_owned(),
-                insertions: file.lines.map_or(0, |(added, _)| added.into()),
-                deletions: file.lines.map_or(0, |(_, removed)| removed.into()),
-                binary: file.lines.is_none(),
-            })
-            .collect(),
-        insertions: view.insertions.into(),
-        deletions: view.deletions.into(),
-        commits: Vec::new(),
-        checks: evidence(site),
-        cost: cost.fold(Spend::default(), |sum, (_, spend)| sum.plus(*spend)),
-        notes,
-        diff: view.diff,
-    })
-}
-
-/// What is known about the tree before it is asked for.
-fn evidence(site: &Site) -> String {
-    match site.config.merge.verify.as_slice() {
-        [] => "no check is configured (merge.verify): nothing was run on this tree".to_owned(),
-        commands => format!("passed on exactly this tree: {}", commands.join("; ")),
-    }
-}
-
 /// The order to fold a changeset as it stands.
-pub fn fold_order(site: &Site, changeset: &Changeset, tasks: &[Task]) -> Result<FoldOrder, String> {
+pub fn fold_order(
+    site: &Site,
+    changeset: &Changeset,
+    tasks: &[Task],
+    onto: Oid,
+) -> Result<FoldOrder, String> {
     let style = MessageStyle {
         pattern: site.config.validation.commit_format.as_ref().map(|it| it.pattern.clone()),
     };
@@ -241,7 +186,7 @@ pub fn fold_order(site: &Site, changeset: &Changeset, tasks: &[Task]) -> Result<
     Ok(FoldOrder {
         session: site.session.id().clone(),
         changeset: changeset.planned.id.clone(),
-        onto: tip(site)?.onto,
+        onto,
         tasks: tasks.collect(),
         author: site.author.clone(),
         when: Timestamp::now(),
@@ -262,27 +207,20 @@ fn sources(site: &Site, tasks: &[Task]) -> Result<Vec<Source>, String> {
         .collect()
 }
 
-fn tip(site: &Site) -> Result<Tip, String> {
-    site.tip().map_err(|error| error.to_string())
-}
-
 fn parts_of(session: &Session, id: &ChangesetId) -> Option<(Changeset, Vec<Task>)> {
     let changeset = session.state.merging.get(id)?;
     Some((changeset.clone(), tasks_of(&session.state, changeset)))
 }
 
 /// Runs something that takes a while, and posts what comes of it.
-fn beside(post: Post, work: impl FnOnce() -> Result<Event, String> + Send + 'static) {
+fn beside(post: Post, work: impl FnOnce() -> Result<Event, Trouble> + Send + 'static) {
     tokio::spawn(async move {
-        match flat(spawn_blocking(work).await) {
+        let done = spawn_blocking(work).await;
+        match done.unwrap_or_else(|error| Err(Trouble::Ours(error.to_string()))) {
             Ok(event) => post.fact(event),
-            Err(why) => post.send(Occurrence::Broken(why)),
+            Err(trouble) => post.trouble(trouble),
         }
     });
-}
-
-fn flat<T>(joined: Result<Result<T, String>, JoinError>) -> Result<T, String> {
-    joined.unwrap_or_else(|error| Err(error.to_string()))
 }
 
 /// Checks exactly the folded tree; a red result is tried once more and then

@@ -19,6 +19,7 @@ mod post;
 mod prepare;
 mod resume;
 pub mod reverting;
+mod review;
 pub mod site;
 mod tidy;
 mod watch;
@@ -147,7 +148,10 @@ impl Session {
             }
             if self.state.suspended {
                 self.leave()?;
-                return Ok(Left::Suspended { unanswered: self.unanswered });
+                return Ok(match self.state.obstacle.take() {
+                    Some(reason) => Left::Obstructed { reason },
+                    None => Left::Suspended { unanswered: self.unanswered },
+                });
             }
             if let Some(reason) = self.waits_in_vain() {
                 self.leave()?;
@@ -306,6 +310,14 @@ impl Session {
                 }
                 self.record(&Event::StopRequested).map_err(internal)
             }
+            Occurrence::Obstructed(reason) if self.state.errand.is_some() => {
+                Err(Failure::new(Kind::Missing, reason)
+                    .hint("put that right; the same command once more goes on"))
+            }
+            Occurrence::Obstructed(reason) => {
+                let _ = self.stop.send(true);
+                self.record(&Event::SessionObstructed { reason }).map_err(internal)
+            }
             Occurrence::Warning(text) => {
                 self.watch.warn(&text);
                 Ok(())
@@ -393,8 +405,7 @@ impl Session {
 
     fn ask(&mut self, gate: &Gate) {
         self.watch.pause();
-        let page = merging::page(self, gate);
-        self.desk.ask(gate.clone(), self.state.clone(), Arc::clone(&self.site), page);
+        self.desk.ask(gate.clone(), self.state.clone(), Arc::clone(&self.site));
     }
 
     fn look_at_memory(&mut self) -> Result<(), Failure> {

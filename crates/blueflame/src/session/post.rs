@@ -5,6 +5,7 @@ use blueflame_core::ids::AgentId;
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 
 use crate::executor::Question;
+use crate::landing::LandingError;
 use crate::people::Unanswered;
 
 /// Something that happened.
@@ -25,10 +26,34 @@ pub enum Occurrence {
     /// What an agent left cannot be taken over for now. It stays where it is, and
     /// the agent's end is not told before.
     NotTaken { agent: AgentId, reason: String },
+    /// Only the person can clear the way.
+    Obstructed(String),
     /// Worth knowing, and no more.
     Warning(String),
     /// The session cannot go on.
     Broken(String),
+}
+
+/// Why something could not be done.
+#[derive(Debug)]
+pub enum Trouble {
+    /// The repository is in a state that only the person can put right.
+    Theirs(String),
+    /// It should not happen.
+    Ours(String),
+}
+
+impl From<String> for Trouble {
+    fn from(why: String) -> Self {
+        Trouble::Ours(why)
+    }
+}
+
+impl From<LandingError> for Trouble {
+    fn from(error: LandingError) -> Self {
+        let why = error.to_string();
+        if error.is_for_the_person() { Trouble::Theirs(why) } else { Trouble::Ours(why) }
+    }
 }
 
 /// Where occurrences are sent.
@@ -44,6 +69,13 @@ impl Post {
     /// A session that is over does not listen any more.
     pub fn send(&self, occurrence: Occurrence) {
         let _ = self.0.send(occurrence);
+    }
+
+    pub fn trouble(&self, trouble: Trouble) {
+        self.send(match trouble {
+            Trouble::Theirs(why) => Occurrence::Obstructed(why),
+            Trouble::Ours(why) => Occurrence::Broken(why),
+        });
     }
 
     pub fn fact(&self, event: Event) {

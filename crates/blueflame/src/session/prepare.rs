@@ -189,7 +189,7 @@ fn origin(site: &Site, job: &Job) -> Result<(Oid, Option<Restore>), String> {
             }
         }
         Brief::Resolve { changeset, tasks } => {
-            let order = merging::fold_order(site, changeset, tasks)?;
+            let order = merging::fold_order(site, changeset, tasks, tip()?.onto)?;
             let conflicted = site.landing.conflicted(&order).map_err(|error| error.to_string())?;
             Ok((conflicted.start, None))
         }

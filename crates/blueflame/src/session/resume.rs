@@ -23,7 +23,8 @@ impl Session {
     /// became of everyone at work. What the one before did itself and did not
     /// finish is decided anew.
     pub async fn take_over(&mut self, repaired_bytes: Option<u64>) -> Result<(), Failure> {
-        self.record(&Event::SessionResumed { repaired_bytes }).map_err(internal)?;
+        let verify = Some(self.site.config.merge.verify.clone());
+        self.record(&Event::SessionResumed { repaired_bytes, verify }).map_err(internal)?;
         let live: Vec<(AgentId, Work, bool, Budget)> = self
             .state
             .crew

@@ -4,9 +4,12 @@
 
 mod checking;
 mod cleaning;
+mod conflicts;
+mod evidence;
 mod gates;
 mod hooks;
 mod money;
+mod obstacles;
 mod outcomes;
 mod paper;
 mod person;

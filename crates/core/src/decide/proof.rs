@@ -58,6 +58,7 @@ fn is_intent(event: &Event) -> bool {
         Event::SessionStarted { .. }
         | Event::SessionResumed { .. }
         | Event::StopRequested
+        | Event::SessionObstructed { .. }
         | Event::MemorySampled { .. }
         | Event::ProviderLimited { .. }
         | Event::PauseEnded

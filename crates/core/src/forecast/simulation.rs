@@ -177,8 +177,8 @@ impl Paper {
             Action::Verify { changeset } => {
                 let seconds = if estimates.verifies { estimates.check_seconds } else { 0 };
                 let doing = estimates.verifies.then(|| Doing::Verification(changeset.clone()));
-                let result = VerifyResult::Passed;
-                self.later(seconds, Event::VerifyFinished { changeset, result }, doing);
+                let (result, commands) = (VerifyResult::Passed, Vec::new());
+                self.later(seconds, Event::VerifyFinished { changeset, result, commands }, doing);
             }
             Action::Land { changeset } => {
                 let result = LandResult::Landed;

@@ -12,8 +12,8 @@ pub mod examples;
 mod ground;
 mod naming;
 mod paths;
-mod reach;
 mod planned;
+mod reach;
 mod rules;
 mod secrets;
 mod shell;
@@ -25,8 +25,8 @@ use serde_json::Value;
 
 pub use changes::{Change, ChangeKind};
 pub use ground::{Found, Ground, Resolved};
-pub use reach::Reach;
 pub use planned::judge_planned;
+pub use reach::Reach;
 pub use rules::{CommitRule, NamingRule, PolicyError, PolicyRules, Scope, TestRule};
 pub use verdict::{Decision, Rule, Verdict};
 

@@ -10,7 +10,7 @@ use crate::event::{
 use crate::hook::Occasion;
 use crate::ids::{ChangesetId, Oid, TaskId};
 
-use super::merging::{Changeset, ChangesetPhase, Publishing};
+use super::merging::{Changeset, ChangesetPhase, Checked, Publishing};
 use super::task::{HistoryResult, Phase};
 use super::{Refusal, Stage, State, ensure};
 
@@ -90,6 +90,7 @@ impl State {
         at: Timestamp,
         id: &ChangesetId,
         result: &VerifyResult,
+        commands: &[String],
     ) -> Result<(), Refusal> {
         let changeset = self.changeset_mut(id)?;
         let ChangesetPhase::Verifying { fold } = changeset.phase.clone() else {
@@ -97,7 +98,8 @@ impl State {
         };
         match result {
             VerifyResult::Passed | VerifyResult::PassedOnRerun | VerifyResult::NotConfigured => {
-                changeset.verified(fold);
+                let (result, commands) = (result.clone(), commands.to_vec());
+                changeset.verified(fold, Checked { result, commands });
             }
             VerifyResult::Failed { culprit: Some(culprit), evidence } => {
                 ensure!(changeset.tasks.contains(culprit), "`{culprit}` is not part of it");

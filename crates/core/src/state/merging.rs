@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::event::{Deferral, PlannedChangeset};
+use crate::event::{Deferral, PlannedChangeset, VerifyResult};
 use crate::ids::{AgentId, ChangesetId, Oid, TaskId};
 use crate::outcome::{Fold, Tally};
 
@@ -78,6 +78,8 @@ pub struct Changeset {
     /// The tasks in it now: a guilty one is taken out.
     pub tasks: Vec<TaskId>,
     pub phase: ChangesetPhase,
+    /// What was checked on the fold that was last found good.
+    pub checked: Option<Checked>,
     /// The change that the person approved, by its patch.
     pub approved: Option<String>,
     /// How often the branch moved away under it.
@@ -92,6 +94,7 @@ impl Changeset {
             planned: planned.clone(),
             tasks: planned.tasks.clone(),
             phase: ChangesetPhase::Planned,
+            checked: None,
             approved: None,
             base_moves: 0,
             merger_tally: Tally::default(),
@@ -99,14 +102,27 @@ impl Changeset {
         }
     }
 
+    /// Whether its tree was checked by exactly these commands.
+    pub(super) fn was_checked_by(&self, commands: &[String]) -> bool {
+        self.checked.as_ref().is_some_and(|checked| checked.commands == commands)
+    }
+
     /// Takes over a checked fold. An approval given for the same change holds.
-    pub(super) fn verified(&mut self, fold: Fold) {
+    pub(super) fn verified(&mut self, fold: Fold, checked: Checked) {
+        self.checked = Some(checked);
         self.phase = if self.approved.as_ref() == Some(&fold.patch) {
             ChangesetPhase::Approved { fold }
         } else {
             ChangesetPhase::Verified { fold }
         };
     }
+}
+
+/// A check of a merged tree, as it was run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Checked {
+    pub result: VerifyResult,
+    pub commands: Vec<String>,
 }
 
 /// The changesets of one cycle, in the order in which they may land.

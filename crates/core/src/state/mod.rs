@@ -65,6 +65,8 @@ pub struct State {
     pub memory_holds: Option<u64>,
     pub stopping: bool,
     pub suspended: bool,
+    /// Why it stopped, where that is for the person to put right.
+    pub obstacle: Option<String>,
     pub started_at: Timestamp,
     pub last_at: Timestamp,
     pub events: u64,
@@ -159,6 +161,7 @@ impl State {
             memory_holds: None,
             stopping: false,
             suspended: false,
+            obstacle: None,
             started_at: at,
             last_at: at,
             events: 1,
@@ -196,12 +199,16 @@ impl State {
         }
         match event {
             Event::SessionStarted { .. } => Err("the session has started already".into()),
-            Event::SessionResumed { .. } => {
-                self.resume(at);
+            Event::SessionResumed { verify, .. } => {
+                self.resume(at, verify.as_deref());
                 Ok(())
             }
             Event::StopRequested => {
                 self.stopping = true;
+                Ok(())
+            }
+            Event::SessionObstructed { reason } => {
+                self.obstruct(reason);
                 Ok(())
             }
             Event::SessionSuspended => self.suspend(),
@@ -255,11 +262,11 @@ impl State {
                 self.start_revert_verify(changeset)
             }
             Event::VerifyStarted { changeset } => self.start_verify(changeset),
-            Event::VerifyFinished { changeset, result } if self.revert(changeset).is_some() => {
+            Event::VerifyFinished { changeset, result, .. } if self.revert(changeset).is_some() => {
                 self.finish_revert_verify(changeset, result)
             }
-            Event::VerifyFinished { changeset, result } => {
-                self.finish_verify(at, changeset, result)
+            Event::VerifyFinished { changeset, result, commands } => {
+                self.finish_verify(at, changeset, result, commands)
             }
             Event::ChangesetDeferred { changeset, why } => self.defer(changeset, why),
             Event::LandStarted { changeset } if self.revert(changeset).is_some() => {

@@ -26,8 +26,9 @@ impl State {
 
     /// Another process goes on where one left off. What the orchestrator did
     /// itself is to be done again; agents are accounted for one by one.
-    pub(super) fn resume(&mut self, at: Timestamp) {
+    pub(super) fn resume(&mut self, at: Timestamp, verify: Option<&[String]>) {
         self.suspended = false;
+        self.obstacle = None;
         self.stopping = false;
         self.memory_holds = None;
         // If the provider still wants a pause, the next request will tell.
@@ -46,7 +47,10 @@ impl State {
             self.board.set_phase(place, again, at);
         }
         for changeset in &mut self.merging.changesets {
+            let otherwise = verify.is_some_and(|now| !changeset.was_checked_by(now));
             changeset.phase = match changeset.phase.clone() {
+                // The person is shown what the check of today says.
+                ChangesetPhase::Verified { fold } if otherwise => ChangesetPhase::Folded { fold },
                 ChangesetPhase::Folding => ChangesetPhase::Planned,
                 ChangesetPhase::Verifying { fold } => ChangesetPhase::Folded { fold },
                 ChangesetPhase::Landing { fold } => ChangesetPhase::Approved { fold },
@@ -64,6 +68,18 @@ impl State {
             }
             other => other,
         };
+    }
+
+    /// Stops for something that only the person can put right. What was about to
+    /// land did not, and no branch is moving.
+    pub(super) fn obstruct(&mut self, reason: &str) {
+        self.stopping = true;
+        self.obstacle = Some(reason.to_owned());
+        for changeset in &mut self.merging.changesets {
+            if let ChangesetPhase::Landing { fold } = changeset.phase.clone() {
+                changeset.phase = ChangesetPhase::Approved { fold };
+            }
+        }
     }
 
     pub(super) fn suspend(&mut self) -> Result<(), Refusal> {

@@ -67,7 +67,7 @@ fn revert(id: &str, undoes: &str) -> Event {
 }
 
 fn verified(id: &str, result: VerifyResult) -> Event {
-    Event::VerifyFinished { changeset: changeset(id), result }
+    Event::VerifyFinished { changeset: changeset(id), result, commands: Vec::new() }
 }
 
 fn landed(id: &str, result: LandResult) -> Event {

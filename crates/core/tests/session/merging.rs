@@ -216,7 +216,8 @@ fn only_a_task_of_the_changeset_can_be_guilty() {
         culprit: Some(crate::words::task_id("b")),
         evidence: String::new(),
     };
-    let event = Event::VerifyFinished { changeset: story.changeset(), result };
+    let (changeset, commands) = (story.changeset(), Vec::new());
+    let event = Event::VerifyFinished { changeset, result, commands };
     assert_eq!(story.refuses(&event), "`b` is not part of it");
 }
 
@@ -334,4 +335,17 @@ fn only_what_landed_last_is_published_and_only_if_that_is_wanted() {
     story.approves();
     story.lands();
     assert_eq!(story.state.publishing, Publishing::Running { commit: oid(0xf001) });
+}
+
+#[test]
+fn a_session_that_goes_on_with_another_check_runs_it_before_anyone_is_asked() {
+    for (now, next) in [("test", "ask changeset g.c1"), ("lint", "verify g.c1")] {
+        let (mut story, _) = merging(rules(), vec![task("a")]);
+        story.folds();
+        assert_eq!(story.verifies_by(&["test"]), ["ask changeset g.c1"]);
+        story.asks_to_stop();
+        let verify = Some(vec![now.to_owned()]);
+        let resumed = Event::SessionResumed { repaired_bytes: None, verify };
+        assert_eq!(story.fact(resumed), [next]);
+    }
 }

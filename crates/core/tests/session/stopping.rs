@@ -155,7 +155,7 @@ fn stopped_work_goes_on_from_its_snapshot_and_costs_no_retry() {
 fn the_person_can_end_the_session_between_cycles() {
     let mut story = at("the session is shown");
     assert_eq!(story.answers(Answer::Session(SessionAnswer::Stop)), ["end Stopped"]);
-    let again = Event::SessionResumed { repaired_bytes: None };
+    let again = Event::SessionResumed { repaired_bytes: None, verify: None };
     assert_eq!(story.refuses(&again), "the session has ended");
 }
 

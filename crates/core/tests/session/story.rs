@@ -185,14 +185,21 @@ impl Story {
     }
 
     pub fn verifies(&mut self) -> Vec<String> {
-        let changeset = self.changeset();
-        self.fact(Event::VerifyFinished { changeset, result: VerifyResult::Passed })
+        self.verifies_by(&[])
+    }
+
+    /// These commands pass.
+    pub fn verifies_by(&mut self, commands: &[&str]) -> Vec<String> {
+        let commands = commands.iter().map(|&it| it.to_owned()).collect();
+        let (changeset, result) = (self.changeset(), VerifyResult::Passed);
+        self.fact(Event::VerifyFinished { changeset, result, commands })
     }
 
     pub fn fails_to_verify(&mut self, culprit: Option<&str>) -> Vec<String> {
         let culprit = culprit.map(task_id);
         let result = VerifyResult::Failed { culprit, evidence: "a test failed".into() };
-        self.fact(Event::VerifyFinished { changeset: self.changeset(), result })
+        let (changeset, commands) = (self.changeset(), Vec::new());
+        self.fact(Event::VerifyFinished { changeset, result, commands })
     }
 
     pub fn lands(&mut self) -> Vec<String> {
@@ -256,7 +263,7 @@ impl Story {
 
     /// Another orchestrator takes over.
     pub fn resumes(&mut self) -> Vec<String> {
-        self.fact(Event::SessionResumed { repaired_bytes: None })
+        self.fact(Event::SessionResumed { repaired_bytes: None, verify: None })
     }
 
     // What can be seen.

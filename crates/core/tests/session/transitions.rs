@@ -150,7 +150,7 @@ fn events(story: &Story) -> BTreeMap<&'static str, Event> {
     let process = Process { pid: 1, start_time: 1, boot_id: String::new() };
     let landed = |result| Event::LandFinished { changeset: changeset.clone(), result };
     BTreeMap::from([
-        ("resumed", Event::SessionResumed { repaired_bytes: None }),
+        ("resumed", Event::SessionResumed { repaired_bytes: None, verify: None }),
         (
             "cycle-started",
             Event::CycleStarted { cycle: story.state.cycle + 1, config: String::new() },
@@ -202,7 +202,14 @@ fn events(story: &Story) -> BTreeMap<&'static str, Event> {
         ("retried", session(vec![a()])),
         ("merge-planned", Event::MergePlanned { changesets: vec![planned] }),
         ("fold-started", Event::FoldStarted { changeset: changeset.clone(), tasks: vec![a()] }),
-        ("verify-failed", Event::VerifyFinished { changeset: changeset.clone(), result: guilty }),
+        (
+            "verify-failed",
+            Event::VerifyFinished {
+                changeset: changeset.clone(),
+                result: guilty,
+                commands: Vec::new(),
+            },
+        ),
         ("land-started", Event::LandStarted { changeset: changeset.clone() }),
         ("landed", landed(LandResult::Landed)),
         ("base-moved", landed(LandResult::BaseMoved)),

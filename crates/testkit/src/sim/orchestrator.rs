@@ -341,7 +341,7 @@ impl Session {
             }
             Own::Verified(changeset) => {
                 let result = self.verification(&changeset);
-                self.record(Event::VerifyFinished { changeset, result })
+                self.record(Event::VerifyFinished { changeset, result, commands: Vec::new() })
             }
             Own::Landed(changeset) => {
                 let landed = self.world.landed.contains_key(&changeset);

@@ -52,7 +52,7 @@ impl Session {
 
     /// Takes the session over and accounts for every agent.
     pub(super) fn resume(&mut self) -> Flow {
-        self.record(Event::SessionResumed { repaired_bytes: None })?;
+        self.record(Event::SessionResumed { repaired_bytes: None, verify: None })?;
         self.plan_disturbances();
         let live: Vec<(AgentId, bool, bool, Budget)> = self
             .state

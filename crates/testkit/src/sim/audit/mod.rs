@@ -176,7 +176,7 @@ impl Auditor {
                 self.told_to_stop.clear();
                 self.hooks.orchestrator_went();
             }
-            Event::StopRequested => self.stopping = true,
+            Event::StopRequested | Event::SessionObstructed { .. } => self.stopping = true,
             Event::SessionSuspended => {
                 must!(self.live.is_empty(), "left while agents were at work");
                 self.hooks.left()?;
@@ -257,7 +257,7 @@ impl Auditor {
             Event::FoldFinished { changeset, result } => {
                 self.changesets.folded(changeset, result)?;
             }
-            Event::VerifyFinished { changeset, result } => {
+            Event::VerifyFinished { changeset, result, .. } => {
                 self.changesets.verified(changeset, result, &mut self.tasks)?;
             }
             Event::ChangesetDeferred { changeset, why } => {
