@@ -140,18 +140,18 @@ pub async fn follow(
     mut commands: UnboundedReceiver<Command>,
 ) {
     let directory = site.attempt(&run.work, &run.agent);
-    let mut line =
-        Line { unsent: VecDeque::new(), heard: Instant::now(), patience: patience(&directory) };
+    let mut contact =
+        Contact { unsent: VecDeque::new(), heard: Instant::now(), patience: patience(&directory) };
     loop {
-        listen(&run.agent, &registered.sockets, &post, &mut commands, &mut line).await;
-        if line.is_dead() {
-            let silent = line.heard.elapsed().as_secs();
+        listen(&run.agent, &registered.sockets, &post, &mut commands, &mut contact).await;
+        if contact.is_dead() {
+            let silent = contact.heard.elapsed().as_secs();
             let text = format!("{} gave no sign of life for {silent} s, and is ended", run.agent);
             post.send(Occurrence::Warning(text));
             let process = registered.process.clone();
             // What it leaves is looked for once it is known to be gone.
             let _ = spawn_blocking(move || kill_and_wait(&process, KILL_PATIENCE)).await;
-            line.heard = Instant::now();
+            contact.heard = Instant::now();
         }
         // The line is down: it ended, it died, or we were too slow.
         match directory.standing() {
@@ -179,7 +179,7 @@ pub async fn follow(
 }
 
 /// What is kept of one connection for the next.
-struct Line {
+struct Contact {
     /// Commands that could not be sent.
     unsent: VecDeque<Command>,
     /// When the other side last said something.
@@ -188,7 +188,7 @@ struct Line {
     patience: Option<Duration>,
 }
 
-impl Line {
+impl Contact {
     fn is_dead(&self) -> bool {
         self.patience.is_some_and(|patience| self.heard.elapsed() >= patience)
     }
@@ -221,17 +221,17 @@ async fn listen(
     sockets: &Path,
     post: &Post,
     commands: &mut UnboundedReceiver<Command>,
-    line: &mut Line,
+    contact: &mut Contact,
 ) {
     let Ok(mut link) = Link::connect(sockets).await else { return };
     let mut recorded = Spend::default();
     let mut recorded_at: Option<Instant> = None;
     loop {
-        while let Some(command) = line.unsent.front() {
+        while let Some(command) = contact.unsent.front() {
             if link.send(command).await.is_err() {
                 return;
             }
-            line.unsent.pop_front();
+            contact.unsent.pop_front();
         }
         let report = tokio::select! {
             // What was said counts, also if we were too late to hear it.
@@ -241,12 +241,12 @@ async fn listen(
                 Ok(None) | Err(_) => return,
             },
             Some(command) = commands.recv() => {
-                line.unsent.push_back(command);
+                contact.unsent.push_back(command);
                 continue;
             }
-            () = line.dies() => return,
+            () = contact.dies() => return,
         };
-        line.heard = Instant::now();
+        contact.heard = Instant::now();
         let agent = agent.clone();
         match report {
             Report::Usage { spend } => {
