@@ -40,6 +40,8 @@ struct Shared {
     latest: Mutex<Latest>,
     /// How many listen.
     listeners: watch::Sender<usize>,
+    /// How often they are told that we are there.
+    heartbeat: Option<Duration>,
 }
 
 /// What someone who comes late has to know.
@@ -71,14 +73,20 @@ impl Latest {
             Report::ProviderLimited { .. } => "provider limited",
             Report::Snapshot { .. } => "snapshot",
             Report::Ended => "ended",
-            Report::Judged { .. } | Report::Seen(_) | Report::Warning { .. } => return,
+            Report::Judged { .. }
+            | Report::Seen(_)
+            | Report::Warning { .. }
+            | Report::Heartbeat => return,
         };
         self.last.insert(kind, report.clone());
     }
 }
 
 impl Control {
-    pub fn listen(path: &Path) -> io::Result<(Control, mpsc::Receiver<Command>)> {
+    pub fn listen(
+        path: &Path,
+        heartbeat: Option<Duration>,
+    ) -> io::Result<(Control, mpsc::Receiver<Command>)> {
         // What an earlier process left; the lock says that it is gone.
         let _ = std::fs::remove_file(path);
         let listener = UnixListener::bind(path)?;
@@ -86,6 +94,7 @@ impl Control {
             live: broadcast::channel(BACKLOG).0,
             latest: Mutex::default(),
             listeners: watch::Sender::new(0),
+            heartbeat,
         });
         let (commands, received) = mpsc::channel(64);
         tokio::spawn(accept(listener, Arc::clone(&shared), commands));
@@ -169,7 +178,11 @@ async fn serve(stream: UnixStream, shared: Arc<Shared>, commands: mpsc::Sender<C
             }
         }
         loop {
-            match live.recv().await {
+            let next = tokio::select! {
+                next = live.recv() => next,
+                () = rest(shared.heartbeat) => Ok(Report::Heartbeat),
+            };
+            match next {
                 Ok(report) => {
                     tell(&mut writing, &report).await?;
                     // There is nothing more to say.
@@ -216,6 +229,15 @@ impl<'s> Listens<'s> {
 impl Drop for Listens<'_> {
     fn drop(&mut self) {
         self.0.listeners.send_modify(|count| *count -= 1);
+    }
+}
+
+/// The time until the next sign of life, if there is to be one. Whatever else is
+/// said meanwhile is a sign of life too.
+async fn rest(heartbeat: Option<Duration>) {
+    match heartbeat {
+        Some(every) => tokio::time::sleep(every).await,
+        None => std::future::pending().await,
     }
 }
 

@@ -34,6 +34,8 @@ pub enum Report {
     Seen(Sight),
     /// Something of ours did not work; the agent goes on.
     Warning { text: String },
+    /// The attempt process is there. This is said on the line only.
+    Heartbeat,
     /// The result is sealed; nothing more follows.
     Ended,
 }
@@ -41,7 +43,7 @@ pub enum Report {
 impl Report {
     /// Whether it still means something to whoever connects later.
     pub fn lasts(&self) -> bool {
-        !matches!(self, Report::Seen(Sight::Said { .. }))
+        !matches!(self, Report::Seen(Sight::Said { .. }) | Report::Heartbeat)
     }
 }
 

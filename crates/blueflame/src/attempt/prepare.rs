@@ -86,7 +86,8 @@ impl Attempt {
 
         let now = Instant::now();
         let output = append_to(&directory.output_file()).map_err(cannot)?;
-        let (control, commands) = Control::listen(&control_socket(&sockets)).map_err(cannot)?;
+        let (control, commands) =
+            Control::listen(&control_socket(&sockets), limits.heartbeat).map_err(cannot)?;
         Ok(Attempt {
             terminate: signal(SignalKind::terminate()).map_err(cannot)?,
             interrupt: signal(SignalKind::interrupt()).map_err(cannot)?,

@@ -73,6 +73,10 @@ pub struct Limits {
     pub grant: Budget,
     /// How long a request waits for a larger share.
     pub grant_wait: Duration,
+    /// How often its attempt process says that it is there; not at all, if it
+    /// is older than this.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub heartbeat: Option<Duration>,
 }
 
 /// Where its model is.

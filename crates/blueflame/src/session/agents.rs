@@ -15,6 +15,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::spawn_blocking;
 use tokio::time::Instant;
 
+use super::KILL_PATIENCE;
 use super::bench::PREPARE_TIMEOUT;
 use super::brief::Brief;
 use super::conclude;
@@ -29,12 +30,18 @@ use crate::attempt::spec::Secrets;
 use crate::checks::command::{self as command_run, CommandExit};
 use crate::checks::toolchains;
 use crate::executor::Sight;
+use crate::process_tree::kill_and_wait;
 
 /// Spending is recorded at most this often; the end always is.
 const USAGE_EVERY: Duration = Duration::from_secs(2);
 
 /// How long a pause is that a provider asked for without saying so.
 const UNNAMED_PAUSE: Duration = Duration::from_secs(60);
+
+/// An attempt process that misses this many signs of life, and some time for a
+/// busy machine, stands still.
+const MISSED: u32 = 3;
+const SLACK: Duration = Duration::from_secs(5);
 
 /// An agent run that was started, by us or by an orchestrator before us.
 #[derive(Clone, Debug)]
@@ -134,9 +141,19 @@ pub async fn follow(
     mut commands: UnboundedReceiver<Command>,
 ) {
     let directory = site.attempt(&run.work, &run.agent);
-    let mut unsent = VecDeque::new();
+    let mut contact =
+        Contact { unsent: VecDeque::new(), heard: Instant::now(), patience: patience(&directory) };
     loop {
-        listen(&run.agent, &registered.sockets, &post, &mut commands, &mut unsent).await;
+        listen(&run.agent, &registered.sockets, &post, &mut commands, &mut contact).await;
+        if contact.is_dead() {
+            let silent = contact.heard.elapsed().as_secs();
+            let text = format!("{} gave no sign of life for {silent} s, and is ended", run.agent);
+            post.send(Occurrence::Warning(text));
+            let process = registered.process.clone();
+            // What it leaves is looked for once it is known to be gone.
+            let _ = spawn_blocking(move || kill_and_wait(&process, KILL_PATIENCE)).await;
+            contact.heard = Instant::now();
+        }
         // The line is down: it ended, it died, or we were too slow.
         match directory.standing() {
             Ok(Standing::Ended(sealed)) => {
@@ -162,6 +179,35 @@ pub async fn follow(
     }
 }
 
+/// What is kept of one connection for the next.
+struct Contact {
+    /// Commands that could not be sent.
+    unsent: VecDeque<Command>,
+    /// When the other side last said something.
+    heard: Instant,
+    /// How long it may say nothing.
+    patience: Option<Duration>,
+}
+
+impl Contact {
+    fn is_dead(&self) -> bool {
+        self.patience.is_some_and(|patience| self.heard.elapsed() >= patience)
+    }
+
+    async fn dies(&self) {
+        match self.patience {
+            Some(patience) => tokio::time::sleep_until(self.heard + patience).await,
+            None => std::future::pending().await,
+        }
+    }
+}
+
+/// How long an attempt may be silent, as its spec says.
+fn patience(directory: &Directory) -> Option<Duration> {
+    let heartbeat = directory.spec().ok()?.limits.heartbeat?;
+    Some(heartbeat.saturating_mul(MISSED) + SLACK)
+}
+
 /// Ends what outlived an attempt process that died.
 pub fn end_leftovers(directory: &Directory, post: &Post) {
     if let Err(error) = directory.end_leftovers() {
@@ -169,35 +215,39 @@ pub fn end_leftovers(directory: &Directory, post: &Post) {
     }
 }
 
-/// Hears reports and passes commands on, until the other side hangs up. What
-/// could not be sent stays for the next line.
+/// Hears reports and passes commands on, until the other side hangs up or is
+/// silent for too long.
 async fn listen(
     agent: &AgentId,
     sockets: &Path,
     post: &Post,
     commands: &mut UnboundedReceiver<Command>,
-    unsent: &mut VecDeque<Command>,
+    contact: &mut Contact,
 ) {
     let Ok(mut link) = Link::connect(sockets).await else { return };
     let mut recorded = Spend::default();
     let mut recorded_at: Option<Instant> = None;
     loop {
-        while let Some(command) = unsent.front() {
+        while let Some(command) = contact.unsent.front() {
             if link.send(command).await.is_err() {
                 return;
             }
-            unsent.pop_front();
+            contact.unsent.pop_front();
         }
         let report = tokio::select! {
+            // What was said counts, also if we were too late to hear it.
+            biased;
             report = link.next() => match report {
                 Ok(Some(report)) => report,
                 Ok(None) | Err(_) => return,
             },
             Some(command) = commands.recv() => {
-                unsent.push_back(command);
+                contact.unsent.push_back(command);
                 continue;
             }
+            () = contact.dies() => return,
         };
+        contact.heard = Instant::now();
         let agent = agent.clone();
         match report {
             Report::Usage { spend } => {
@@ -235,7 +285,9 @@ async fn listen(
                 post.send(Occurrence::TakenBack { agent, ticket });
             }
             // It waits for nobody any more; what comes late is not heard.
-            Report::Seen(Sight::Ready { .. } | Sight::Used { .. }) | Report::GrantNotWanted => {}
+            Report::Heartbeat
+            | Report::Seen(Sight::Ready { .. } | Sight::Used { .. })
+            | Report::GrantNotWanted => {}
             Report::Ended => return,
         }
     }

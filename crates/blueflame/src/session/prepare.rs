@@ -140,6 +140,7 @@ pub fn prepare(site: &Arc<Site>, job: &Job) -> Result<Ready, NotStarted> {
             cap: job.cap,
             grant: job.grant,
             grant_wait: Duration::from_secs(24 * 3600),
+            heartbeat: Some(site.config.limits.heartbeat_interval),
         },
         model: Model {
             gateway: site.config.gateway.clone(),

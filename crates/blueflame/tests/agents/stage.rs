@@ -93,6 +93,7 @@ impl Stage {
                 cap: Budget::Unlimited,
                 grant: Budget::Unlimited,
                 grant_wait: Duration::from_secs(60),
+                heartbeat: None,
             },
             model: Model {
                 gateway: config::Gateway {

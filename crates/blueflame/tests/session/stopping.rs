@@ -140,6 +140,24 @@ fn agents_that_died_with_their_orchestrator_are_replaced() {
     everything_landed(&stage);
 }
 
+#[test]
+fn an_attempt_process_that_stands_still_is_ended_and_replaced() {
+    let stage = stage("limits: {heartbeat_interval: 1s}\n");
+    let mut running = stage.begin();
+    both_wait(&mut running);
+    let first = stage.events("agent.started")[0].clone();
+    let pid = i32::try_from(first["process"]["pid"].as_i64().unwrap()).unwrap();
+    let pid = rustix::process::Pid::from_raw(pid).unwrap();
+    rustix::process::kill_process(pid, Signal::STOP).unwrap();
+    running.wait_for_event("agent.lost", 1);
+    assert_eq!(stage.events("agent.lost")[0]["agent"], first["agent"]);
+    // The other one said nothing either, and is there.
+    stage.signal("go");
+    running.end().exits(0).says("gave no sign of life");
+    assert_eq!(stage.events("agent.lost").len(), 1);
+    everything_landed(&stage);
+}
+
 /// A session that is killed after each of these events, in one go: each time the
 /// next orchestrator gets as far as the next event. On a busy machine one may get
 /// further before it is killed; then the next is killed as soon as it began.
