@@ -9,12 +9,13 @@ use blueflame_core::state::task::{Phase, Task};
 use serde_json::Value;
 
 use super::agents::Run;
-use super::brief::Brief;
+use super::brief::{Brief, Spending};
 use super::merging;
 use super::prepare::workspace_of;
 use super::site::Site;
 use super::tidy;
 use crate::attempt::sealed::{Ending, Sealed};
+use crate::landing::{FoldOrder, Merger};
 use crate::workspace::Workspace;
 
 /// The outcome of a run. Looking at what a worker left takes a while.
@@ -33,7 +34,11 @@ fn look(site: &Site, run: &Run, sealed: Sealed) -> Outcome {
         Brief::Plan { tasks, .. } => Ok(plan(site, tasks, &output)),
         Brief::Develop { .. } => development(site, run),
         Brief::Validate { .. } => Ok(verdict(&output)),
-        Brief::Resolve { changeset, tasks } => resolution(site, run, changeset, tasks, &output),
+        Brief::Resolve { changeset, tasks, spending } => {
+            let mut spending = spending.clone();
+            spending.mergers = spending.mergers.plus(sealed.spend);
+            resolution(site, run, changeset, tasks, &spending, &output)
+        }
     };
     outcome.unwrap_or_else(|detail| Outcome::Crashed { detail })
 }
@@ -72,6 +77,7 @@ fn resolution(
     run: &Run,
     changeset: &Changeset,
     tasks: &[Task],
+    spending: &Spending,
     output: &Value,
 ) -> Result<Outcome, String> {
     match answer::read_merger_report(output) {
@@ -93,7 +99,9 @@ fn resolution(
     // The base may have moved since. What the merger brought together is what was
     // there when it started; put onto anything newer, it would take that back.
     let onto = site.landing.beneath(&workspace.start).map_err(|error| error.to_string())?;
-    let order = merging::fold_order(site, changeset, tasks, onto)?;
+    let merger = Merger { agent: run.agent.clone(), cost: spending.mergers.cost.to_string() };
+    let order = merging::fold_order(site, changeset, tasks, spending, onto)?;
+    let order = FoldOrder { merger: Some(merger), ..order };
     let fold =
         site.landing.fold_resolution(&order, &harvest.head).map_err(|error| error.to_string())?;
     Ok(Outcome::Finished { product: Product::Resolution(fold) })
