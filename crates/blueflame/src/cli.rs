@@ -454,7 +454,7 @@ Exit codes:
   0    all work landed, or there was nothing to do
   1    ended with failed, blocked or skipped work
   2    usage or configuration error
-  3    a prerequisite or boundary is missing; nothing was started
+  3    a prerequisite or boundary is missing, or only you can put something right
   4    the person quit or rejected, or a gate had no answer
   5    stopped by a budget
   6    another orchestrator holds this repository

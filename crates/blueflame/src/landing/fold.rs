@@ -32,16 +32,23 @@ pub struct FoldOrder {
     /// The date of the commits. The same order gives the same commits.
     pub when: Timestamp,
     pub style: MessageStyle,
+    /// Who brought together what conflicted, if anyone had to.
+    pub merger: Option<Merger>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Merger {
+    pub agent: AgentId,
+    /// What mergers of this changeset have cost.
+    pub cost: String,
 }
 
 #[derive(Clone, Debug)]
 pub struct FoldTask {
     pub source: Source,
     pub title: String,
-    /// The type of the change in a commit subject, such as `feat`.
-    pub kind: String,
     pub agent: Option<AgentId>,
-    /// For the trailers; left out if empty.
+    /// For the trailers, of everyone who worked on it; left out if empty.
     pub cost: String,
     pub validation: String,
 }
@@ -127,7 +134,6 @@ impl FoldTask {
         About {
             task: &self.source.task,
             title: &self.title,
-            kind: &self.kind,
             agent: self.agent.as_ref(),
             cost: &self.cost,
             validation: &self.validation,

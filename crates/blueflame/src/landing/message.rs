@@ -9,6 +9,7 @@ use std::fmt::Write as _;
 use blueflame_core::ids::{AgentId, ChangesetId, SessionId, TaskId};
 use regex::Regex;
 
+use super::Merger;
 use crate::narrate::plain;
 
 pub const SESSION: &str = "Blueflame-Session";
@@ -22,6 +23,10 @@ const VALIDATION: &str = "Blueflame-Validation";
 /// Longer subjects are cut.
 const LONGEST_SUBJECT: usize = 100;
 
+/// What a change can be called, and first what it is taken for.
+const KINDS: [&str; 11] =
+    ["feat", "fix", "docs", "style", "refactor", "perf", "test", "build", "ci", "chore", "revert"];
+
 /// What subjects have to look like.
 #[derive(Clone, Debug, Default)]
 pub struct MessageStyle {
@@ -33,8 +38,6 @@ pub struct MessageStyle {
 pub struct About<'a> {
     pub task: &'a TaskId,
     pub title: &'a str,
-    /// `feat`, `fix` and so on.
-    pub kind: &'a str,
     pub agent: Option<&'a AgentId>,
     pub cost: &'a str,
     pub validation: &'a str,
@@ -45,7 +48,7 @@ pub struct About<'a> {
 impl MessageStyle {
     /// The message for the one commit of a task.
     pub fn message(&self, about: &About<'_>, session: &SessionId, of: &ChangesetId) -> String {
-        let own = format!("{}({}): {}", about.kind, about.task, about.title);
+        let own = self.own(about);
         let (subject, body) = match about.subjects {
             [only] if self.fits(only) => (line(only), None),
             [only] => (line(&own), Some(format!("- {}\n", line(only)))),
@@ -62,10 +65,8 @@ impl MessageStyle {
     /// The message for one commit that holds a whole resolved changeset.
     pub fn resolved(&self, abouts: &[About<'_>], session: &SessionId, of: &ChangesetId) -> String {
         let subject = match abouts {
-            [only] => format!("{}({}): {}", only.kind, only.task, only.title),
-            [first, ..] => {
-                format!("{}({}): {} (and others)", first.kind, first.task, first.title)
-            }
+            [only] => self.own(only),
+            [first, ..] => format!("{} (and others)", self.own(first)),
             [] => format!("chore: {of}"),
         };
         let mut message = format!("{}\n\n", line(&subject));
@@ -78,9 +79,21 @@ impl MessageStyle {
         message + &trailers(abouts, session, of)
     }
 
+    /// A subject for a task: what kind of change it is says the worker, as far as
+    /// the format allows.
+    fn own(&self, about: &About<'_>) -> String {
+        let subject = |kind: &str| format!("{kind}({}): {}", about.task, about.title);
+        let named = about.subjects.iter().find_map(|it| kind_of(it)).map(subject);
+        named.filter(|it| self.is_allowed(it)).unwrap_or_else(|| subject(KINDS[0]))
+    }
+
     fn fits(&self, subject: &str) -> bool {
         let short = subject.chars().count() <= LONGEST_SUBJECT && !subject.trim().is_empty();
-        short && self.pattern.as_ref().is_none_or(|pattern| pattern.is_match(subject))
+        short && self.is_allowed(subject)
+    }
+
+    fn is_allowed(&self, subject: &str) -> bool {
+        self.pattern.as_ref().is_none_or(|pattern| pattern.is_match(subject))
     }
 }
 
@@ -114,6 +127,17 @@ fn trailers(abouts: &[About<'_>], session: &SessionId, of: &ChangesetId) -> Stri
         }
     }
     text
+}
+
+/// The trailers for whoever brought a changeset together, after those of its tasks.
+pub fn merger(merger: &Merger) -> String {
+    format!("{AGENT}: {}\n{COST}: {}\n", merger.agent, line(&merger.cost))
+}
+
+/// `fix` of `fix(parser)!: a crash`, if it is a kind that there is.
+fn kind_of(subject: &str) -> Option<&'static str> {
+    let name = subject.split(['(', '!', ':']).next().filter(|it| it.len() < subject.len())?;
+    KINDS.into_iter().find(|kind| *kind == name)
 }
 
 fn list(subjects: &[String]) -> Option<String> {

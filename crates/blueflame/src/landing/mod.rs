@@ -35,7 +35,7 @@ use std::time::{Duration, Instant};
 
 use blueflame_core::ids::{ChangesetId, Oid, SessionId};
 
-pub use self::fold::{FoldOrder, FoldTask, Source};
+pub use self::fold::{FoldOrder, FoldTask, Merger, Source};
 pub use self::land::{LandOrder, Work};
 pub use self::message::MessageStyle;
 pub use self::proof::Missing;

@@ -11,7 +11,7 @@ use blueflame_core::ids::Oid;
 use blueflame_core::outcome::Fold;
 use jiff::Timestamp;
 
-use super::message::About;
+use super::message::{self, About};
 use super::{FoldOrder, Landing, LandingError, Source, shown};
 use crate::git::trees::{NewCommit, Signing};
 
@@ -58,7 +58,10 @@ impl Landing {
             .zip(&subjects)
             .map(|(task, subjects)| task.about(subjects))
             .collect();
-        let message = order.style.resolved(&abouts, &order.session, &order.changeset);
+        let mut message = order.style.resolved(&abouts, &order.session, &order.changeset);
+        if let Some(merger) = &order.merger {
+            message += &message::merger(merger);
+        }
         let commit = self.commit(&NewCommit {
             tree: &self.git.tree_of(resolved)?,
             parents: &[&order.onto],

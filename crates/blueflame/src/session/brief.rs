@@ -1,8 +1,11 @@
 //! What an agent has to know of the session when it starts: a copy, because
 //! the session goes on meanwhile.
 
+use std::collections::BTreeMap;
+
 use blueflame_core::event::Work;
-use blueflame_core::ids::Oid;
+use blueflame_core::ids::{Oid, TaskId};
+use blueflame_core::money::Spend;
 use blueflame_core::state::State;
 use blueflame_core::state::merging::{Changeset, ChangesetPhase};
 use blueflame_core::state::task::{Phase, Task};
@@ -26,7 +29,33 @@ pub enum Brief {
     Resolve {
         changeset: Box<Changeset>,
         tasks: Vec<Task>,
+        spending: Spending,
     },
+}
+
+/// What has been spent on a changeset by everyone whose run is over.
+#[derive(Clone, Debug, Default)]
+pub struct Spending {
+    tasks: BTreeMap<TaskId, Spend>,
+    pub mergers: Spend,
+}
+
+impl Spending {
+    pub fn of(state: &State, changeset: &Changeset) -> Spending {
+        let on_task = |id: &TaskId| state.crew.spent_on(|work| work.task() == Some(id));
+        let tasks = changeset.tasks.iter().map(|id| (id.clone(), on_task(id))).collect();
+        let resolve = Work::Resolve { changeset: changeset.planned.id.clone() };
+        Spending { tasks, mergers: state.crew.spent_on(|work| *work == resolve) }
+    }
+
+    /// What the workers and validators of a task have cost.
+    pub fn on(&self, task: &TaskId) -> Spend {
+        self.tasks.get(task).copied().unwrap_or_default()
+    }
+
+    pub fn total(&self) -> Spend {
+        self.tasks.values().fold(self.mergers, |sum, spend| sum.plus(*spend))
+    }
 }
 
 impl Brief {
@@ -55,6 +84,7 @@ impl Brief {
             Work::Resolve { changeset } => {
                 let changeset = state.merging.get(changeset)?;
                 Some(Brief::Resolve {
+                    spending: Spending::of(state, changeset),
                     tasks: tasks_of(state, changeset),
                     changeset: Box::new(changeset.clone()),
                 })

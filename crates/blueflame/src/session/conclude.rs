@@ -13,13 +13,14 @@ use blueflame_core::state::task::{Phase, Task};
 use serde_json::Value;
 
 use super::agents::Run;
-use super::brief::Brief;
+use super::brief::{Brief, Spending};
 use super::merging;
 use super::prepare::workspace_of;
 use super::site::Site;
 use super::tidy;
 use crate::attempt::sealed::{Ending, Sealed};
 use crate::ground::RealGround;
+use crate::landing::{FoldOrder, Merger};
 use crate::workspace::{Harvest, Workspace};
 
 /// How often work is taken over before that is given up for now, and the pause
@@ -59,7 +60,11 @@ fn look(site: &Site, run: &Run, sealed: Sealed) -> Result<Outcome, String> {
         Brief::Plan { tasks, .. } => plan(site, run, tasks, &output),
         Brief::Develop { .. } => development(site, run),
         Brief::Validate { .. } => Ok(verdict(&output)),
-        Brief::Resolve { changeset, tasks } => resolution(site, run, changeset, tasks, &output),
+        Brief::Resolve { changeset, tasks, spending } => {
+            let mut spending = spending.clone();
+            spending.mergers = spending.mergers.plus(sealed.spend);
+            resolution(site, run, changeset, tasks, &spending, &output)
+        }
     };
     match outcome {
         Ok(outcome) => Ok(outcome),
@@ -134,6 +139,7 @@ fn resolution(
     run: &Run,
     changeset: &Changeset,
     tasks: &[Task],
+    spending: &Spending,
     output: &Value,
 ) -> Result<Outcome, Unknown> {
     match answer::read_merger_report(output) {
@@ -155,7 +161,9 @@ fn resolution(
     // The base may have moved since. What the merger brought together is what was
     // there when it started; put onto anything newer, it would take that back.
     let onto = site.landing.beneath(&workspace.start).map_err(|error| error.to_string())?;
-    let order = merging::fold_order(site, changeset, tasks, onto)?;
+    let merger = Merger { agent: run.agent.clone(), cost: spending.mergers.cost.to_string() };
+    let order = merging::fold_order(site, changeset, tasks, spending, onto)?;
+    let order = FoldOrder { merger: Some(merger), ..order };
     let fold =
         site.landing.fold_resolution(&order, &harvest.head).map_err(|error| error.to_string())?;
     Ok(Outcome::Finished { product: Product::Resolution(fold) })

@@ -15,9 +15,10 @@ use tokio::task::spawn_blocking;
 
 use super::Session;
 use super::bench::Bench;
-use super::brief::{fold_of, tasks_of};
+use super::brief::{Spending, fold_of, tasks_of};
 use super::post::{Occurrence, Post, Trouble};
 use super::prepare::start_of;
+use super::review;
 use super::site::Site;
 use crate::checks::acceptance;
 use crate::landing::{
@@ -29,10 +30,11 @@ const VERIFY_TIMEOUT: Duration = Duration::from_secs(60 * 60);
 
 pub fn fold(session: &Session, id: &ChangesetId) {
     let Some((changeset, tasks)) = parts_of(session, id) else { return };
+    let spending = Spending::of(&session.state, &changeset);
     let (site, post) = session.parts();
     let id = id.clone();
     beside(post, move || {
-        let order = fold_order(&site, &changeset, &tasks, site.tip()?.onto)?;
+        let order = fold_order(&site, &changeset, &tasks, &spending, site.tip()?.onto)?;
         let result = site.landing.fold(&order)?;
         Ok(Event::FoldFinished { changeset: id, result })
     });
@@ -170,6 +172,7 @@ pub fn fold_order(
     site: &Site,
     changeset: &Changeset,
     tasks: &[Task],
+    spending: &Spending,
     onto: Oid,
 ) -> Result<FoldOrder, String> {
     let style = MessageStyle {
@@ -178,10 +181,9 @@ pub fn fold_order(
     let tasks = tasks.iter().zip(sources(site, tasks)?).map(|(task, source)| FoldTask {
         source,
         title: task.spec.title.clone(),
-        kind: "feat".to_owned(),
         agent: task.last_worker.as_ref().map(|(agent, _)| agent.clone()),
-        cost: task.last_worker.as_ref().map_or_else(String::new, |(_, it)| it.cost.to_string()),
-        validation: "passed".to_owned(),
+        cost: spending.on(&task.spec.id).cost.to_string(),
+        validation: if review::passed_by_hand(task) { "passed by hand" } else { "passed" }.into(),
     });
     Ok(FoldOrder {
         session: site.session.id().clone(),
@@ -191,6 +193,7 @@ pub fn fold_order(
         author: site.author.clone(),
         when: Timestamp::now(),
         style,
+        merger: None,
     })
 }
 

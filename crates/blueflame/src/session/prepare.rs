@@ -189,8 +189,8 @@ fn origin(site: &Site, job: &Job) -> Result<(Oid, Option<Restore>), String> {
                 )),
             }
         }
-        Brief::Resolve { changeset, tasks } => {
-            let order = merging::fold_order(site, changeset, tasks, tip()?.onto)?;
+        Brief::Resolve { changeset, tasks, spending } => {
+            let order = merging::fold_order(site, changeset, tasks, spending, tip()?.onto)?;
             let conflicted = site.landing.conflicted(&order).map_err(|error| error.to_string())?;
             Ok((conflicted.start, None))
         }
@@ -271,7 +271,7 @@ fn prompt(
                 &fence,
             )
         }
-        (Brief::Resolve { changeset, tasks }, _) => {
+        (Brief::Resolve { changeset, tasks, .. }, _) => {
             let branches: Vec<String> = tasks
                 .iter()
                 .map(|task| {
@@ -330,7 +330,7 @@ pub fn start_of(site: &Site, task: &Task) -> Result<Oid, String> {
 fn scope(job: &Job) -> Vec<LockPath> {
     match &job.brief {
         Brief::Develop { task, .. } => task.spec.file_locks.clone(),
-        Brief::Resolve { changeset, tasks } => {
+        Brief::Resolve { changeset, tasks, .. } => {
             let conflicting = conflicting(changeset).iter().filter_map(|it| LockPath::new(it).ok());
             let locks = tasks.iter().flat_map(|task| task.spec.file_locks.iter().cloned());
             conflicting.chain(locks).collect()

@@ -3,11 +3,11 @@
 
 use blueflame_core::event::VerifyResult;
 use blueflame_core::gate::Gate;
-use blueflame_core::money::Spend;
 use blueflame_core::state::State;
 use blueflame_core::state::merging::Checked;
+use blueflame_core::state::task::{Judge, Phase, Task};
 
-use super::brief::{fold_of, tasks_of};
+use super::brief::{Spending, fold_of, tasks_of};
 use super::checking::remarks;
 use super::prepare::start_of;
 use super::site::Site;
@@ -29,11 +29,13 @@ pub fn page(site: &Site, state: &State, gate: &Gate) -> Option<ChangesetPage> {
     if missing > 0 {
         notes.push(format!("the group is incomplete: {missing} of its tasks are not in here"));
     }
+    for task in tasks.iter().filter(|task| passed_by_hand(task)) {
+        notes.push(format!("{}: no validator could judge it; passed by hand", task.spec.id));
+    }
     for task in &tasks {
         notes.extend(remarks(site, task).into_iter().map(|it| format!("{}: {it}", task.spec.id)));
     }
     notes.extend(site.sandbox.tier.weakness().map(|it| format!("made with {it}")));
-    let cost = tasks.iter().filter_map(|task| task.last_worker.as_ref());
     Some(ChangesetPage {
         number,
         of: all.len(),
@@ -53,7 +55,7 @@ pub fn page(site: &Site, state: &State, gate: &Gate) -> Option<ChangesetPage> {
         deletions: view.deletions.into(),
         commits: view.commits,
         checks: evidence(changeset.checked.as_ref()),
-        cost: cost.fold(Spend::default(), |sum, (_, spend)| sum.plus(*spend)),
+        cost: Spending::of(state, changeset).total(),
         notes,
         diff: view.diff,
     })
@@ -79,6 +81,11 @@ fn evidence(checked: Option<&Checked>) -> String {
         }
         VerifyResult::Failed { .. } => format!("failed on exactly this tree: {commands}"),
     }
+}
+
+/// Whether the person took the work because no validator could judge it.
+pub fn passed_by_hand(task: &Task) -> bool {
+    matches!(task.phase, Phase::Validated { by: Judge::Person, .. })
 }
 
 /// The diff of the task that a question is about, if it is about one.

@@ -105,6 +105,12 @@ impl Crew {
         &self.past
     }
 
+    /// What the runs for some work have cost, as far as they are over.
+    pub fn spent_on(&self, is_meant: impl Fn(&Work) -> bool) -> Spend {
+        let meant = self.past.iter().filter(|run| is_meant(&run.work));
+        meant.fold(Spend::default(), |sum, run| sum.plus(run.spend))
+    }
+
     pub fn live_in(&self, role: Role) -> usize {
         self.live.values().filter(|agent| agent.work.role() == role).count()
     }

@@ -11,7 +11,7 @@ use crate::outcome::{Consequence, Counts, Killer, Next, Outcome, Product};
 use super::board::Place;
 use super::crew::Agent;
 use super::merging::ChangesetPhase;
-use super::task::{HistoryResult, Phase};
+use super::task::{HistoryResult, Judge, Phase};
 use super::{PlanStep, Refusal, State, ensure};
 
 /// A validator that breaks gets one more try before a person is asked.
@@ -109,7 +109,7 @@ impl State {
                     return Err(format!("`{task}` is not being validated"));
                 };
                 let next = if verdict.pass {
-                    Phase::Validated { commit }
+                    Phase::Validated { commit, by: Judge::Validator }
                 } else {
                     let findings = [&[verdict.notes.clone()][..], &verdict.issues].concat();
                     Phase::Disputed { commit, notes: findings.join("\n") }

@@ -12,7 +12,7 @@ use crate::outcome::Tally;
 
 use super::board::Place;
 use super::merging::ChangesetPhase;
-use super::task::{Dropped, HistoryResult, Phase};
+use super::task::{Dropped, HistoryResult, Judge, Phase};
 use super::{PLAN_REJECTIONS, PlanStep, Planning, Refusal, Stage, State, ensure};
 
 impl State {
@@ -156,7 +156,7 @@ impl State {
             return Err(format!("`{task}` is not waiting for a judgement"));
         };
         let next = match answer {
-            ValidatorAnswer::ManualPass => Phase::Validated { commit },
+            ValidatorAnswer::ManualPass => Phase::Validated { commit, by: Judge::Person },
             ValidatorAnswer::Skip => {
                 self.give_up(at, place, "no validator could judge it".into());
                 return Ok(());

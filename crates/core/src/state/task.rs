@@ -53,6 +53,7 @@ pub enum Phase {
     },
     Validated {
         commit: Oid,
+        by: Judge,
     },
     Merged {
         changeset: ChangesetId,
@@ -76,6 +77,15 @@ pub enum Dropped {
     ByPerson,
     /// A later plan does without it.
     Replanned,
+}
+
+/// Who found the work good.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Judge {
+    Validator,
+    /// No validator could say, and the person took it.
+    Person,
 }
 
 /// The queue a task stands in: its phase without the details, with waiting
@@ -120,7 +130,7 @@ impl Phase {
             | Phase::Validating { commit, .. }
             | Phase::Disputed { commit, .. }
             | Phase::Unjudged { commit }
-            | Phase::Validated { commit }
+            | Phase::Validated { commit, .. }
             | Phase::Merged { commit, .. } => Some(commit),
             Phase::Pending
             | Phase::Requeued

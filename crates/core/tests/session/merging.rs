@@ -349,3 +349,16 @@ fn a_session_that_goes_on_with_another_check_runs_it_before_anyone_is_asked() {
         assert_eq!(story.fact(resumed), [next]);
     }
 }
+
+#[test]
+fn an_obstacle_in_the_middle_of_a_landing_stops_the_session_and_it_lands_later() {
+    let (mut story, _) = merging(rules(), vec![task("a")]);
+    story.folds();
+    story.verifies();
+    assert_eq!(story.approves(), ["land g.c1"]);
+    let reason = "the base is gone".to_owned();
+    assert_eq!(story.fact(Event::SessionObstructed { reason }), ["suspend"]);
+    assert_eq!(story.state.obstacle.as_deref(), Some("the base is gone"));
+    assert_eq!(story.resumes(), ["land g.c1"]);
+    assert_eq!(story.state.obstacle, None);
+}

@@ -218,7 +218,10 @@ fn what_is_stopped_while_it_starts_costs_nothing() {
     let said = story.fact(start_failed(agent, StartFault::Stopped, "stopped"));
     assert_eq!(said, ["suspend"]);
     assert_eq!(story.task("a").tally, Tally::default());
-    assert_eq!(story.fact(Event::SessionResumed { repaired_bytes: None, verify: None }), ["develop a#2"]);
+    assert_eq!(
+        story.fact(Event::SessionResumed { repaired_bytes: None, verify: None }),
+        ["develop a#2"]
+    );
 }
 
 #[test]

@@ -213,7 +213,6 @@ fn fold_order(id: &str, tip: &Tip, sources: &[Source]) -> FoldOrder {
     let task = |source: &Source| FoldTask {
         source: source.clone(),
         title: format!("the title of {}", source.task),
-        kind: "feat".into(),
         agent: Some(AgentId::from_number(Role::Worker, 7)),
         cost: "$0.12".into(),
         validation: "passed".into(),
@@ -226,6 +225,7 @@ fn fold_order(id: &str, tip: &Tip, sources: &[Source]) -> FoldOrder {
         author: author(),
         when: when(),
         style: MessageStyle { pattern: Some(Regex::new(r"^feat\([\w-]+\): .+").unwrap()) },
+        merger: None,
     }
 }
 
