@@ -91,7 +91,7 @@ async fn start(
             path: site.path.clone().into(),
             variables: BTreeMap::default(),
         };
-        surroundings.variables.extend(toolchains::variables());
+        surroundings.variables.extend(toolchains::variables(site.config.sandbox.mode));
         let order = command_run::Order {
             command,
             directory: &ready.workspace.path,
