@@ -101,7 +101,7 @@ async fn start(
             variables: BTreeMap::default(),
             sandbox: site.sandbox.clone(),
         };
-        surroundings.variables.extend(toolchains::variables());
+        surroundings.variables.extend(toolchains::variables(site.config.sandbox.mode));
         let order = command_run::Order {
             command,
             directory: &ready.workspace.path,

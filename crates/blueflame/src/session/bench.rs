@@ -54,7 +54,7 @@ impl Bench {
         let around = Surroundings {
             home: place.directory.join("home"),
             tmp: place.directory.join("tmp"),
-            variables: toolchains::variables(),
+            variables: toolchains::variables(site.config.sandbox.mode),
             ..surroundings(site)?
         };
         let mut bench = Bench { checkout, around, not_ready: None, _place: place };
