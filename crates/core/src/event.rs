@@ -100,7 +100,7 @@ pub enum Event {
     AgentStartFailed {
         agent: AgentId,
         reason: String,
-        #[serde(default)]
+        #[serde(default, skip_serializing_if = "StartFault::is_program")]
         fault: StartFault,
     },
     /// Its running total; a repeated or late report changes nothing.
@@ -207,6 +207,13 @@ pub enum StartFault {
     Place,
     /// The session stopped meanwhile.
     Stopped,
+}
+
+impl StartFault {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+    fn is_program(&self) -> bool {
+        *self == StartFault::Program
+    }
 }
 
 /// What an agent was started for.

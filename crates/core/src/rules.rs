@@ -33,7 +33,7 @@ pub struct Rules {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hooks: Vec<Hook>,
     /// What a forecast is made from. Nothing is decided by it.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Estimates::are_usual")]
     pub estimates: Estimates,
 }
 

@@ -1,8 +1,9 @@
 //! Journals that earlier versions wrote are read by this one.
 //!
 //! There is a directory of samples for each version in `tests/journals`. They
-//! are simulated sessions (see `examples/simulated_session.rs`) and together
-//! hold every type of event of their version. Samples are never written again.
+//! are simulated sessions (see `examples/simulated_session.rs`), or real ones for
+//! what nobody simulates, and together hold every type of event of their version.
+//! Samples are never written again.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

@@ -61,6 +61,11 @@ impl Default for Estimates {
 }
 
 impl Estimates {
+    /// Whether nobody has said anything about them.
+    pub fn are_usual(&self) -> bool {
+        *self == Estimates::default()
+    }
+
     /// A worker on this task: as the plan says, or as usual. Money goes with
     /// time.
     pub fn of(&self, task: &TaskSpec) -> Estimate {
