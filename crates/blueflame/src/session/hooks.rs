@@ -17,6 +17,7 @@ use super::checking::surroundings;
 use super::post::Occurrence;
 use super::site::Site;
 use crate::checks::command::{self, CommandExit, CommandResult, Order, Surroundings};
+use crate::sandbox::Terms;
 use crate::store::SessionDir;
 
 /// What a hook is told about a reason, which may be as long as a log.
@@ -84,7 +85,8 @@ fn around(site: &Site, told: BTreeMap<String, String>) -> Result<Surroundings, S
     variables.insert("TERM".to_owned(), "dumb".to_owned());
     variables.extend(told);
     let home = std::env::var_os("HOME").map_or(own.home, PathBuf::from);
-    Ok(Surroundings { home, variables, ..own })
+    // It is for what the person does by hand otherwise, so nothing confines it.
+    Ok(Surroundings { home, variables, sandbox: Terms::default(), ..own })
 }
 
 /// The documented variables; `docs/hooks.md` lists them.

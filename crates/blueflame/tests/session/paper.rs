@@ -123,7 +123,6 @@ fn the_whole_plan_is_on_the_page() {
         "task-001, then task-003 (8m 00s)",
         "$1.41 if every agent runs once, $4.23 with every retry",
         "4m 00s (the default of forecast.worker_time)",
-        "no sandbox",
     ] {
         let found = page.contains(text) || flat.contains(text);
         assert!(found, "`{text}` is not in:\n{page}");

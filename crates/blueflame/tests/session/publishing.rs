@@ -110,7 +110,7 @@ fn killed_while_both_are_checked_it_is_published_the_next_time() {
     let stage = waiting("merge: {verify: [\"sh wait.sh verified\"]}\n");
     stage.git(&["restore", "src/a.txt"]);
     commit(&stage, "mine.txt", "the person's\n");
-    fs::remove_file(stage.env.path("verified")).unwrap();
+    fs::remove_file(stage.signals().join("verified")).unwrap();
     let mut running = stage.start(&["publish"]);
     running.wait_for_event("joint.verify_started", 1);
     // Nobody else meanwhile, whatever is asked.
@@ -151,7 +151,7 @@ fn a_stop_while_both_are_checked_leaves_at_once_and_loses_nothing() {
     let stage = waiting("merge: {verify: [\"sh wait.sh verified\"]}\n");
     stage.git(&["restore", "src/a.txt"]);
     commit(&stage, "mine.txt", "the person's\n");
-    fs::remove_file(stage.env.path("verified")).unwrap();
+    fs::remove_file(stage.signals().join("verified")).unwrap();
     let mut running = stage.start(&["publish"]);
     running.wait_for_event("joint.verify_started", 1);
     running.signal(rustix::process::Signal::INT);

@@ -172,7 +172,7 @@ fn the_same_name_in_two_sessions_has_to_be_told_apart() {
 #[test]
 fn killed_while_it_is_checked_it_is_done_the_next_time() {
     let stage = landed("merge: {verify: [\"sh wait.sh verified\"]}\n");
-    fs::remove_file(stage.env.path("verified")).unwrap();
+    fs::remove_file(stage.signals().join("verified")).unwrap();
     let mut running = stage.start(&["revert", "--yes", "one.c1"]);
     running.wait_for("a check of the undoing", |journal| {
         journal
