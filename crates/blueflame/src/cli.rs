@@ -105,7 +105,8 @@ pub enum Command {
     /// See what is there and what is missing, with what to type
     ///
     /// Looks at git, the repository, the configuration, the executors, the model
-    /// provider, memory and disk. Nothing is changed, and no request is made.
+    /// provider, the sandbox, memory and disk. Nothing is changed, and no request
+    /// is made.
     /// Exits with 3 if no session could begin.
     Doctor(Doctor),
     /// Check or show the configuration, or print its JSON Schema

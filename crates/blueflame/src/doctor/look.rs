@@ -14,6 +14,7 @@ use crate::file_system::FileSystem;
 use crate::git::{Git, GitError};
 use crate::landing::Landing;
 use crate::memory;
+use crate::sandbox;
 
 /// Merges are made with what this version brought.
 pub const OLDEST_GIT: Version = Version(2, 40, 0);
@@ -39,6 +40,7 @@ pub fn examine(place: &Place<'_>) -> Vec<Finding> {
             findings.push(Finding::good("configuration", loaded.name.clone()));
             findings.extend(executors(&loaded.config));
             findings.push(model(loaded));
+            findings.push(sandbox(&loaded.config));
             findings.extend(memory(&loaded.config));
         }
         None => findings.push(Finding::missing(
@@ -232,6 +234,21 @@ pub fn upstream(loaded: &Loaded) -> Result<(), BadUpstream> {
     let directory = loaded.path.parent().unwrap_or(Path::new("."));
     let surroundings = Surroundings { directory, key, recordings: Vec::new() };
     Upstream::configured(config, &surroundings).map(|_| ())
+}
+
+/// Tries the sandbox out, as every session does before it begins.
+fn sandbox(config: &Config) -> Finding {
+    match sandbox::choose(config.sandbox.mode) {
+        Ok(tier) => match tier.weakness() {
+            None => Finding::good("sandbox", format!("{}: tried, and holds", tier.name())),
+            Some(weakness) => Finding::warning("sandbox", weakness, None),
+        },
+        Err(failure) => Finding::missing(
+            "sandbox",
+            failure.message(),
+            "`blueflame run` says what may be switched off; docs/sandbox.md has the ways out",
+        ),
+    }
 }
 
 fn memory(config: &Config) -> Option<Finding> {

@@ -1,7 +1,7 @@
 //! What has to be there for Blue Flame to work, looked at one by one.
 //!
-//! Nothing is started but programs that are asked for their version, and nothing
-//! is written. Every finding that stands in the way says what to type.
+//! Nothing is started but programs that are asked for their version and the trial
+//! of the sandbox, and nothing is left behind. Every finding that stands in the way says what to type.
 
 mod look;
 

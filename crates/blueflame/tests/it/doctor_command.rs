@@ -40,6 +40,7 @@ fn with_everything_there_a_session_can_begin() {
     assert!(about(&ran, "model").contains("nothing is spent"), "{}", ran.stdout);
     let roles = "for planner, worker, validator, merger";
     assert!(about(&ran, "executor embedded").contains(roles), "{}", ran.stdout);
+    assert!(about(&ran, "sandbox").contains("tried, and holds"), "{}", ran.stdout);
     assert!(!ran.stdout.contains("MISSING"), "{}", ran.stdout);
 }
 
@@ -62,6 +63,11 @@ fn each_thing_that_is_missing_is_said_with_a_remedy() {
     assert_eq!(ran.code(), Some(3), "{}", ran.stdout);
     assert!(about(&ran, "executor claude").contains("npm install --global"), "{}", ran.stdout);
     assert!(about(&ran, "model").contains("export MY_OWN_KEY=..."), "{}", ran.stdout);
+
+    let off = config.replace("executors:", "sandbox: {mode: off}\nexecutors:");
+    repository.write("blueflame.yaml", &off);
+    let ran = doctor(&env, &repository);
+    assert!(about(&ran, "sandbox").contains("no sandbox"), "{}", ran.stdout);
 
     // With a second choice, and with the program there but not running.
     let config = config.replace("claude}", "claude, fallback: [embedded]}");
