@@ -63,7 +63,7 @@ pub fn start(
     json: bool,
 ) -> Result<ExitCode, Failure> {
     let tier = check_prerequisites(&loaded)?;
-    let respondent = asking.respondent()?;
+    let prepared = asking.prepared()?;
     let now = free_moment(store)?;
     let (lock, directory) = begin(store, now)?;
     let site = Arc::new(Site::new(loaded, directory, now, asking.manner(tier))?);
@@ -79,6 +79,7 @@ pub fn start(
     let id = site.session.id().clone();
     let journal_file = site.session.journal();
     eprintln!("session {id} begins; `blueflame status` shows it from another terminal");
+    let respondent = asking.respondent(prepared, &site.session)?;
     let session = Session::new(site, lock, journal, state, respondent, watch);
     finish(&id, &journal_file, runtime()?.block_on(session.run()))
 }
@@ -96,7 +97,7 @@ pub fn go_on(
     let rules = history::fold(&journal_file, None, |_| {})?.state.rules;
     loaded.config.executors.chains = rules.executors;
     let tier = check_prerequisites(&loaded)?;
-    let respondent = asking.respondent()?;
+    let prepared = asking.prepared()?;
     let now = Timestamp::now();
     let lock = RepoLock::take(store, &Holder::this_process(id.clone(), now))?;
     let (journal, state, repaired) = session::reopen(&directory)?;
@@ -107,6 +108,7 @@ pub fn go_on(
         return Ok(ExitCode::SUCCESS);
     }
     eprintln!("session {id} goes on");
+    let respondent = asking.respondent(prepared, &site.session)?;
     let mut session = Session::new(site, lock, journal, state, respondent, Watch::new(json));
     let left = runtime()?.block_on(async {
         session.take_over(repaired).await?;
@@ -179,9 +181,22 @@ impl Asking {
         Manner { interactive: self.interactive, tier }
     }
 
-    fn respondent(&self) -> Result<Respondent, Failure> {
-        let decisions = self.decisions.as_deref().map(read_decisions);
-        Ok(Respondent::new(decisions.transpose()?, self.yes, Terminal::of_process()))
+    /// The prepared answers; read before anything begins, so that nothing does if
+    /// they are no good.
+    fn prepared(&self) -> Result<Option<Decisions>, Failure> {
+        self.decisions.as_deref().map(read_decisions).transpose()
+    }
+
+    /// Whoever answers in this session, from where it has got to.
+    fn respondent(
+        &self,
+        mut prepared: Option<Decisions>,
+        session: &SessionDir,
+    ) -> Result<Respondent, Failure> {
+        if let Some(decisions) = &mut prepared {
+            decisions.open_in(session)?;
+        }
+        Ok(Respondent::new(prepared, self.yes, Terminal::of_process()))
     }
 }
 

@@ -143,3 +143,43 @@ fn a_decisions_file_that_cannot_be_read_begins_no_session() {
     assert_eq!(stage.sessions(), Vec::<std::path::PathBuf>::new());
     assert_eq!(stage.workspaces(), Vec::<String>::new());
 }
+
+/// A session that is killed after its work was turned down once, as the first
+/// answer in the file says.
+fn killed_after_a_rejection(stage: &Stage) {
+    let mut running = stage.begin();
+    running.wait_for("a rejection", |journal| {
+        let answers = journal.iter().filter(|it| it["t"] == "gate.answered");
+        answers.into_iter().any(|it| it["d"].to_string().contains("reject"))
+    });
+    running.kill();
+}
+
+const REJECTS_ONCE: &str = "plan: [approve]\n\
+    changesets: {'*': [{reject: Once more.}, approve]}\nsession: [continue]\n";
+
+#[test]
+fn a_resumed_session_goes_on_in_its_decisions_file() {
+    let script = Script::new().works("task-001", &[("src/a.txt", "a\n")]).passes();
+    let stage = Stage::new("")
+        .plan(&plan(&[task("task-001", "one", "src/a.txt")]))
+        .script(&script)
+        .decisions(REJECTS_ONCE);
+    killed_after_a_rejection(&stage);
+    stage.resume().exits(0);
+    assert_eq!(stage.landed(), [subject("task-001")]);
+    stage.assert_tidy();
+}
+
+#[test]
+fn another_decisions_file_begins_at_its_top() {
+    let script = Script::new().works("task-001", &[("src/a.txt", "a\n")]).passes();
+    let stage = Stage::new("")
+        .plan(&plan(&[task("task-001", "one", "src/a.txt")]))
+        .script(&script)
+        .decisions(REJECTS_ONCE);
+    killed_after_a_rejection(&stage);
+    stage.decide("session: [continue]\nchangesets: {'*': [approve]}\n");
+    stage.resume().exits(0);
+    assert_eq!(stage.landed(), [subject("task-001")]);
+}

@@ -5,6 +5,7 @@
 //! used up, the question has no answer. Nothing in it ever counts as a yes that
 //! was not written as one. `docs/unattended.md` describes the format.
 
+mod bookmark;
 mod choices;
 mod read;
 
