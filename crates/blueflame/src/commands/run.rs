@@ -19,7 +19,7 @@ use jiff::Timestamp;
 use crate::cli::{Common, Run};
 use crate::config_file::{self, Loaded};
 use crate::diagnostics;
-use crate::doctor;
+use crate::doctor::{self, Standing};
 use crate::executor::{self, find};
 use crate::failure::{Failure, Kind};
 use crate::file_system::Remote;
@@ -270,6 +270,11 @@ pub fn use_executor(config: &mut Config, name: &str) -> Result<(), Failure> {
 
 /// Refuses if something is not there that a session needs. Says nothing else.
 pub fn missing(loaded: &Loaded) -> Result<(), Failure> {
+    let git = doctor::git();
+    if git.standing == Standing::Missing {
+        let failure = Failure::new(Kind::Missing, format!("git: {}", git.says));
+        return Err(git.fix.iter().fold(failure, Failure::hint));
+    }
     let chains = &loaded.config.executors.chains;
     for chain in [&chains.planner, &chains.worker, &chains.validator, &chains.merger] {
         let mut reasons = Vec::new();

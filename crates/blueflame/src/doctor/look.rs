@@ -16,8 +16,8 @@ use crate::landing::Landing;
 use crate::memory;
 use crate::sandbox;
 
-/// Merges are made with what this version brought.
-pub const OLDEST_GIT: Version = Version(2, 40, 0);
+/// Merges and diffs are made with what came up to this version.
+const OLDEST_GIT: Version = Version(2, 41, 0);
 
 /// Below this a session may well stop for want of room.
 const LITTLE_DISK: u64 = 2 << 30;
@@ -52,8 +52,8 @@ pub fn examine(place: &Place<'_>) -> Vec<Finding> {
     findings
 }
 
-fn git() -> Finding {
-    let newer = "install git 2.40 or newer: `apt install git`, `brew install git`";
+pub fn git() -> Finding {
+    let newer = "install git 2.41 or newer: `apt install git`, `brew install git`";
     match Git::version() {
         Ok(said) => match Version::find(&said) {
             Some(version) if version >= OLDEST_GIT => Finding::good("git", version.to_string()),

@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::columns::{Side, Table};
 
-pub use look::{Place, examine, upstream};
+pub use look::{Place, examine, git, upstream};
 
 /// How it stands with one thing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]

@@ -100,6 +100,9 @@ fn an_old_git_is_noticed() {
     let ran = doctor(&env, &repository);
     assert_eq!(ran.code(), Some(3), "{}", ran.stdout);
     assert!(about(&ran, "git").contains("2.30.2 is too old"), "{}", ran.stdout);
+    let ran = env.run(command(&env, repository.path(), &["run", "--task", "x", "--yes"]));
+    assert_eq!(ran.code(), Some(3), "{}", ran.stderr);
+    assert!(ran.stderr.contains("2.30.2 is too old"), "{}", ran.stderr);
 }
 
 #[test]
