@@ -3,13 +3,13 @@
 //!
 //! A [`Plan`] says what is visible, what is writable and how much of the machine
 //! there is. It is drawn up from the policy's reach, the configuration and a
-//! look at the machine ([`draw`]), and put into force by [`launch`] in the
+//! look at the machine ([`draw`]), and put into force by [`become_program`] in the
 //! process that becomes the program. Nothing is put into force in a process
 //! that goes on as ours, and nothing is left out: what cannot be had is an
 //! error, and the program is not started.
 //!
 //! Two tiers: namespaces with an empty root, and Landlock with a broker for
-//! connections where namespaces are not to be had. [`probe`] tries both.
+//! connections where namespaces are not to be had. [`choose`] tries both.
 
 mod broker;
 mod draw;
