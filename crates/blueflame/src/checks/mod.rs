@@ -12,4 +12,3 @@ pub mod diagnostics;
 pub mod facts;
 mod patch;
 pub mod runner;
-pub mod toolchains;

@@ -6,7 +6,7 @@
 //! a duplicate of the socket itself, so the program cannot swap the address
 //! after it was judged. Allowed are sockets in the program's own directories
 //! and its gateway, and nothing of the network.
-#![allow(unsafe_code)]
+#![expect(unsafe_code, reason = "seccomp notifications have no safe wrapper")]
 
 use std::ffi::CString;
 use std::fs;

@@ -28,4 +28,4 @@ pub use draw::{DrawError, Occupant, draw};
 pub use launch::{PLAN, become_program};
 pub use plan::{Limits, Plan, Terms, Tier, View};
 pub use probe::{choose, holds, try_everything};
-pub use toolchains::terms;
+pub use toolchains::{stores, terms};

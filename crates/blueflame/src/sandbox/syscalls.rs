@@ -1,5 +1,5 @@
 //! The few system calls that no safe wrapper has. Nothing is decided here.
-#![allow(unsafe_code)]
+#![expect(unsafe_code, reason = "that is what this file is for")]
 
 use std::ffi::CStr;
 use std::io;

@@ -4,21 +4,31 @@
 
 use std::collections::BTreeMap;
 use std::env;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use blueflame_core::config::{self, holds_credentials};
 
 use super::plan::{Limits, Terms, Tier};
 
-/// Version managers: the variable that says where one lives, its usual place in
-/// the home, and what of `PATH` shows that it is used.
-const MANAGERS: [(&str, &str, &str); 5] = [
-    ("RUSTUP_HOME", ".rustup", ".cargo/bin"),
-    ("PYENV_ROOT", ".pyenv", ".pyenv"),
-    ("RBENV_ROOT", ".rbenv", ".rbenv"),
-    ("VOLTA_HOME", ".volta", ".volta"),
-    ("NVM_DIR", ".nvm", ".nvm"),
+/// The variable that says where something is, and its usual place in the home.
+type Named = (&'static str, &'static str);
+
+/// Version managers. In a home of its own, the `cargo` of rustup or the `node` of
+/// one of these finds no version of itself unless it is told.
+const MANAGERS: [Named; 6] = [
+    ("RUSTUP_HOME", ".rustup"),
+    ("PYENV_ROOT", ".pyenv"),
+    ("RBENV_ROOT", ".rbenv"),
+    ("VOLTA_HOME", ".volta"),
+    ("NVM_DIR", ".nvm"),
+    ("ASDF_DATA_DIR", ".asdf"),
 ];
+
+/// What tools have downloaded, with settings and logins beside it. A sandbox
+/// does not show these, and a tool that is sent there fails.
+const STORES: [Named; 3] =
+    [("CARGO_HOME", ".cargo"), ("GOMODCACHE", "go/pkg/mod"), ("npm_config_cache", ".npm")];
 
 /// Downloads that builds without a network need, below the home, for programs
 /// that are content to read them.
@@ -42,7 +52,10 @@ pub fn terms(config: &config::Sandbox, tier: Tier, path: &str) -> Terms {
             terms.read.push(installation(&place));
         }
     }
-    terms.variables = managers(&home, path);
+    terms.variables = found(&MANAGERS, &home, |name| env::var_os(name))
+        .into_iter()
+        .filter(|(_, place)| !holds_credentials(place))
+        .collect();
     terms.read.extend(terms.variables.values().map(PathBuf::from));
     terms.in_home = caches(&home);
     terms
@@ -60,19 +73,26 @@ fn installation(programs: &Path) -> PathBuf {
     whole.unwrap_or(programs).to_owned()
 }
 
-fn managers(home: &Path, path: &str) -> BTreeMap<String, String> {
-    let used = |sign: &str| env::split_paths(path).any(|place| place.starts_with(home.join(sign)));
-    let found = MANAGERS.iter().filter_map(|(variable, usual, sign)| {
-        let place = match env::var_os(variable) {
-            Some(place) => PathBuf::from(place),
-            None if used(sign) => home.join(usual),
-            None => return None,
-        };
+/// Variables that lead the commands of checks to what the person's tools have
+/// downloaded, where no sandbox hides it.
+pub fn stores(tier: Tier) -> BTreeMap<String, String> {
+    match tier {
+        Tier::Off => found(&STORES, &env::home_dir().unwrap_or_default(), |name| env::var_os(name)),
+        Tier::Namespaces | Tier::Landlock => BTreeMap::new(),
+    }
+}
+
+fn found(
+    places: &[Named],
+    home: &Path,
+    variable: impl Fn(&str) -> Option<OsString>,
+) -> BTreeMap<String, String> {
+    let places = places.iter().filter_map(|(name, usual)| {
+        let place = variable(name).map_or_else(|| home.join(usual), PathBuf::from);
         let text = place.to_str()?.to_owned();
-        let safe = place.is_absolute() && place.is_dir() && !holds_credentials(&text);
-        safe.then(|| ((*variable).to_owned(), text))
+        (place.is_absolute() && place.is_dir()).then(|| ((*name).to_owned(), text))
     });
-    found.collect()
+    places.collect()
 }
 
 fn caches(home: &Path) -> BTreeMap<PathBuf, PathBuf> {
@@ -95,5 +115,44 @@ mod tests {
         ] {
             assert_eq!(installation(Path::new(programs)), Path::new(shown), "{programs}");
         }
+    }
+
+    #[test]
+    fn nobody_in_a_sandbox_is_sent_to_a_store() {
+        assert_eq!(stores(Tier::Namespaces), BTreeMap::new());
+        assert_eq!(stores(Tier::Landlock), BTreeMap::new());
+    }
+
+    #[test]
+    fn tools_are_found_where_they_are() {
+        let root = tempfile::tempdir().unwrap();
+        let place = |name: &str| root.path().join(name).to_str().unwrap().to_owned();
+        for name in ["home/.rustup", "home/.cargo", "home/.nvm", "cargo", "pyenv"] {
+            std::fs::create_dir_all(place(name)).unwrap();
+        }
+        let home = PathBuf::from(place("home"));
+        let told = |set: &[(&str, String)]| {
+            found(&[&MANAGERS[..], &STORES[..]].concat(), &home, |name| {
+                set.iter().find(|it| it.0 == name).map(|it| it.1.clone().into())
+            })
+        };
+        let expected = |pairs: &[(&str, &str)]| -> BTreeMap<String, String> {
+            pairs.iter().map(|(name, at)| ((*name).to_owned(), place(at))).collect()
+        };
+        assert_eq!(
+            told(&[]),
+            expected(&[
+                ("RUSTUP_HOME", "home/.rustup"),
+                ("CARGO_HOME", "home/.cargo"),
+                ("NVM_DIR", "home/.nvm"),
+            ])
+        );
+        let set = [
+            ("CARGO_HOME", place("cargo")),
+            ("PYENV_ROOT", place("pyenv")),
+            ("RUSTUP_HOME", "relative".to_owned()),
+            ("NVM_DIR", place("nowhere")),
+        ];
+        assert_eq!(told(&set), expected(&[("CARGO_HOME", "cargo"), ("PYENV_ROOT", "pyenv")]));
     }
 }

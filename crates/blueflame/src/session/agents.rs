@@ -1,7 +1,7 @@
 //! Agents at work: each is started, followed and concluded by a task of its own,
 //! which turns what it sees into facts for the session.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,9 +28,9 @@ use crate::attempt::messages::{Command, Report};
 use crate::attempt::sealed::Sealed;
 use crate::attempt::spec::Secrets;
 use crate::checks::command::{self as command_run, CommandExit};
-use crate::checks::toolchains;
 use crate::executor::Sight;
 use crate::process_tree::kill_and_wait;
+use crate::sandbox;
 
 /// Spending is recorded at most this often; the end always is.
 const USAGE_EVERY: Duration = Duration::from_secs(2);
@@ -93,15 +93,14 @@ async fn start(
     // A planner runs nothing, so it needs nothing built.
     let prepare = if ready.spec.work == Work::Plan { &[][..] } else { &ready.workspace.prepare };
     for command in prepare {
-        let mut surroundings = command_run::Surroundings {
+        let surroundings = command_run::Surroundings {
             program: site.blueflame.clone(),
             home: directory.home(),
             tmp: directory.tmp(),
             path: site.path.clone().into(),
-            variables: BTreeMap::default(),
+            variables: sandbox::stores(site.sandbox.tier),
             sandbox: site.sandbox.clone(),
         };
-        surroundings.variables.extend(toolchains::variables(site.config.sandbox.mode));
         let order = command_run::Order {
             command,
             directory: &ready.workspace.path,

@@ -21,7 +21,7 @@ use super::site::Site;
 use crate::checks::acceptance;
 use crate::checks::checkout::CleanCheckout;
 use crate::checks::command::{CommandExit, CommandResult, Surroundings};
-use crate::checks::toolchains;
+use crate::sandbox;
 use crate::workspace::remove_tree;
 
 /// How the names of these places begin.
@@ -54,7 +54,7 @@ impl Bench {
         let around = Surroundings {
             home: place.directory.join("home"),
             tmp: place.directory.join("tmp"),
-            variables: toolchains::variables(site.config.sandbox.mode),
+            variables: sandbox::stores(site.sandbox.tier),
             ..surroundings(site)?
         };
         let mut bench = Bench { checkout, around, not_ready: None, _place: place };

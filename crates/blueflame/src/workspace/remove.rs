@@ -43,13 +43,6 @@ impl Workspaces {
         remove_leftover(&self.root, &leftover.path)
     }
 
-    /// Removes all references of a session, harvested work among them.
-    pub fn remove_session_refs(&self, session: &SessionId) -> Result<(), WorkspaceError> {
-        let below = format!("refs/blueflame/{session}/");
-        let list = self.person().words(&["for-each-ref", "--format=%(refname)", &below]).line()?;
-        self.delete(list.lines())
-    }
-
     fn delete<'a>(&self, references: impl Iterator<Item = &'a str>) -> Result<(), WorkspaceError> {
         let commands: String =
             references.flat_map(|reference| ["delete ", reference, "\n"]).collect();

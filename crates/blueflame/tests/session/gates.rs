@@ -144,15 +144,21 @@ fn a_decisions_file_that_cannot_be_read_begins_no_session() {
     assert_eq!(stage.workspaces(), Vec::<String>::new());
 }
 
-/// A session that is killed after its work was turned down once, as the first
+/// A session that was killed after its work was turned down once, as the first
 /// answer in the file says.
-fn killed_after_a_rejection(stage: &Stage) {
+fn killed_after_a_rejection() -> Stage {
+    let script = Script::new().works("task-001", &[("src/a.txt", "a\n")]).passes();
+    let stage = Stage::new("")
+        .plan(&plan(&[task("task-001", "one", "src/a.txt")]))
+        .script(&script)
+        .decisions(REJECTS_ONCE);
     let mut running = stage.begin();
     running.wait_for("a rejection", |journal| {
-        let answers = journal.iter().filter(|it| it["t"] == "gate.answered");
-        answers.into_iter().any(|it| it["d"].to_string().contains("reject"))
+        let mut answers = journal.iter().filter(|it| it["t"] == "gate.answered");
+        answers.any(|it| it["d"].to_string().contains("reject"))
     });
     running.kill();
+    stage
 }
 
 const REJECTS_ONCE: &str = "plan: [approve]\n\
@@ -160,12 +166,7 @@ const REJECTS_ONCE: &str = "plan: [approve]\n\
 
 #[test]
 fn a_resumed_session_goes_on_in_its_decisions_file() {
-    let script = Script::new().works("task-001", &[("src/a.txt", "a\n")]).passes();
-    let stage = Stage::new("")
-        .plan(&plan(&[task("task-001", "one", "src/a.txt")]))
-        .script(&script)
-        .decisions(REJECTS_ONCE);
-    killed_after_a_rejection(&stage);
+    let stage = killed_after_a_rejection();
     stage.resume().exits(0);
     assert_eq!(stage.landed(), [subject("task-001")]);
     stage.assert_tidy();
@@ -173,12 +174,7 @@ fn a_resumed_session_goes_on_in_its_decisions_file() {
 
 #[test]
 fn another_decisions_file_begins_at_its_top() {
-    let script = Script::new().works("task-001", &[("src/a.txt", "a\n")]).passes();
-    let stage = Stage::new("")
-        .plan(&plan(&[task("task-001", "one", "src/a.txt")]))
-        .script(&script)
-        .decisions(REJECTS_ONCE);
-    killed_after_a_rejection(&stage);
+    let stage = killed_after_a_rejection();
     stage.decide("session: [continue]\nchangesets: {'*': [approve]}\n");
     stage.resume().exits(0);
     assert_eq!(stage.landed(), [subject("task-001")]);

@@ -1,3 +1,5 @@
+//! What programs say, line by line, and what is made of it.
+
 use super::*;
 use crate::executor::Told;
 

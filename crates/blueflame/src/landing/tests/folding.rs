@@ -1,3 +1,5 @@
+//! Folding the tasks of a changeset into commits.
+
 use super::*;
 
 #[test]

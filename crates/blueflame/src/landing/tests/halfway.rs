@@ -1,3 +1,5 @@
+//! Stopped halfway, and found again.
+
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
 use std::time::Instant;

@@ -1,3 +1,5 @@
+//! Landing by compare-and-swap.
+
 use super::*;
 
 #[test]

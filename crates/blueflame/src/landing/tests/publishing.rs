@@ -1,3 +1,5 @@
+//! Publishing to the base branch, beside a person at work.
+
 use std::os::unix::fs::symlink;
 
 use super::*;

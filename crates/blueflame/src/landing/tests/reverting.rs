@@ -1,3 +1,5 @@
+//! Taking a landed changeset back.
+
 use super::*;
 
 fn revert_order(scene: &Scene<'_>, tip: &Tip, id: &str) -> RevertOrder {

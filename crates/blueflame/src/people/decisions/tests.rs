@@ -1,3 +1,5 @@
+//! Decisions files, good and bad.
+
 use std::fmt::Write as _;
 
 use blueflame_core::money::{Budget, Usd};
