@@ -291,8 +291,8 @@ impl Directory {
 
     /// Ends what is left of an agent whose attempt process was killed: the
     /// kernel ends the agent itself, but not what had left it. They are known by
-    /// their environment, so one that cleaned that up gets away; a sandbox with
-    /// process numbers of its own will end that. Nothing happens while the
+    /// their environment, so one that cleaned that up gets away, except in a
+    /// sandbox with process numbers of its own, of which nothing is left. Nothing happens while the
     /// attempt is run. The answer is how many there were.
     pub fn end_leftovers(&self) -> Result<usize, DirectoryError> {
         if !self.lock_file().exists() {

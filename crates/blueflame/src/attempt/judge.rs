@@ -1,8 +1,8 @@
 //! Judging tool calls, and writing down each verdict.
 //!
-//! A call whose verdict cannot be written down is not allowed. The audit file
-//! is outside the agent's reach only once the sandbox stands: until then, an
-//! agent that gets past the policy could write to it.
+//! A call whose verdict cannot be written down is not allowed. In a sandbox the
+//! audit file is out of the agent's sight; without one, an agent that gets past
+//! the policy could write to it.
 
 use std::fs::File;
 use std::io::Write;
