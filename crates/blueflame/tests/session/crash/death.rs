@@ -31,6 +31,18 @@ impl Chance {
     }
 }
 
+/// Calls that the deciding thread makes all along, and how many a session that is
+/// taken up again has at least, about. `strace` counts each kind for itself.
+const CALLS: [(&str, u64); 7] = [
+    ("openat", 300),
+    ("statx", 300),
+    ("read", 200),
+    ("write", 120),
+    ("close", 400),
+    ("fcntl", 400),
+    ("clone3", 12),
+];
+
 /// How the orchestrators of one session die.
 #[derive(Clone, Copy, Debug)]
 pub enum Manner {
@@ -83,7 +95,10 @@ impl Manner {
             Manner::Write { events } => {
                 Death::Record { call: "write", number: 1 + events + in_vain }
             }
-            Manner::Call => Death::Call { number: 1_500 + chance.below(12_000) },
+            Manner::Call => {
+                let (call, often) = CALLS[usize::try_from(chance.below(7)).unwrap()];
+                Death::Call { call, number: 1 + chance.below(often) }
+            }
             Manner::Instant => Death::Instant { ms: 50 + chance.below(1_200) },
             Manner::Blackout => Death::Blackout { ms: 300 + chance.below(2_500) },
         }
@@ -100,6 +115,7 @@ pub enum Death {
         number: u64,
     },
     Call {
+        call: &'static str,
         number: u64,
     },
     Instant {
@@ -123,7 +139,9 @@ impl Death {
                 }
                 stage.start_under(&wrapper, arguments).end()
             }
-            Death::Call { number } => stage.start_under(&strace("all", *number), arguments).end(),
+            Death::Call { call, number } => {
+                stage.start_under(&strace(call, *number), arguments).end()
+            }
             Death::Instant { ms } => {
                 let mut running = stage.start(arguments);
                 thread::sleep(Duration::from_millis(*ms));
