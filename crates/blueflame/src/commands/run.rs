@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anstream::eprintln;
+use crate::stderr::eprintln;
 use blueflame_core::config::Config;
 use blueflame_core::event::End;
 use blueflame_core::ids::{ExecutorName, SessionId};

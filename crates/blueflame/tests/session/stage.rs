@@ -155,7 +155,7 @@ impl Stage {
         self.start_with(arguments, &[])
     }
 
-    fn start_with(&self, arguments: &[&str], variables: &[(&str, &str)]) -> Running<'_> {
+    pub fn start_with(&self, arguments: &[&str], variables: &[(&str, &str)]) -> Running<'_> {
         let mut command = self.command(arguments);
         command.envs(variables.iter().copied());
         self.let_run(command)
