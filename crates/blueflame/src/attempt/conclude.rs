@@ -11,6 +11,7 @@ use jiff::Timestamp;
 
 use super::sealed::Ending;
 use crate::executor::{Account, Told};
+use crate::sandbox;
 
 /// Why we ended a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,7 +70,7 @@ impl std::fmt::Display for Exit {
         match self {
             Exit::Never => f.write_str("never started"),
             Exit::Code(code) => write!(f, "exit code {code}"),
-            Exit::Signal(signal) => write!(f, "signal {signal}"),
+            Exit::Signal(signal) => write!(f, "signal {signal}{}", sandbox::limit_behind(*signal)),
         }
     }
 }
@@ -137,7 +138,10 @@ pub fn conclude(known: &Known, now: Timestamp) -> Ending {
         Told::Failed { message } => crashed(shortened(message)),
         Told::Nothing => match known.exit {
             Exit::Never => crashed(format!("it could not be started: {}", known.complaint)),
-            Exit::Signal(SIGKILL) => Ending::Failed(Outcome::Killed { by: Killer::Other }),
+            Exit::Signal(SIGKILL) => match sandbox::excess_told(&known.complaint) {
+                Some(why) => crashed(why.to_owned()),
+                None => Ending::Failed(Outcome::Killed { by: Killer::Other }),
+            },
             exit if known.complaint.is_empty() => {
                 crashed(format!("it left without a word: {exit}"))
             }

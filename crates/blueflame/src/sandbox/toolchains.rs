@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use blueflame_core::config::{self, holds_credentials};
 
-use super::plan::{Limits, Terms, Tier};
+use super::plan::{Boundary, Limits, Terms, Tier};
 
 /// The variable that says where something is, and its usual place in the home.
 type Named = (&'static str, &'static str);
@@ -36,9 +36,10 @@ const CACHES: [&str; 2] = [".cargo/registry", ".cargo/git"];
 
 /// The terms of a session: what the configuration says, with what this machine
 /// has.
-pub fn terms(config: &config::Sandbox, tier: Tier, path: &str) -> Terms {
+pub fn terms(config: &config::Sandbox, boundary: Boundary, path: &str) -> Terms {
     let home = env::home_dir().unwrap_or_default();
-    let mut terms = Terms { tier, limits: Limits::of_agents(config), ..Terms::default() };
+    let limits = Limits::of_agents(config, boundary.counting);
+    let mut terms = Terms { tier: boundary.tier, limits, ..Terms::default() };
     for named in &config.read {
         terms.read.push(match named.strip_prefix("~/") {
             Some(rest) => home.join(rest),
