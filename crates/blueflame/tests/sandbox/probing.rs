@@ -3,14 +3,14 @@
 use std::fs;
 use std::path::Path;
 
-use blueflame::sandbox::{Tier, choose, holds};
-use blueflame_core::config::SandboxMode;
+use blueflame::sandbox::{Boundary, Tier, choose, holds};
+use blueflame_core::config::{ProcessLimit, SandboxMode};
 
 use crate::cage::{BLUEFLAME, Cage, everything};
 
 #[test]
 fn no_sandbox_holds_nothing() {
-    let why = holds(Tier::Off, Path::new(BLUEFLAME)).unwrap_err();
+    let why = tried(Tier::Off).unwrap_err();
     for what in ["read a file outside", "write outside the locks", "signal a process"] {
         assert!(why.contains(what), "{why}");
     }
@@ -18,8 +18,54 @@ fn no_sandbox_holds_nothing() {
 
 #[test]
 fn both_tiers_hold_here() {
-    assert_eq!(holds(Tier::Namespaces, Path::new(BLUEFLAME)), Ok(()));
-    assert_eq!(holds(Tier::Landlock, Path::new(BLUEFLAME)), Ok(()));
+    assert_eq!(tried(Tier::Namespaces), Ok(()));
+    assert_eq!(tried(Tier::Landlock), Ok(()));
+}
+
+fn tried(tier: Tier) -> Result<(), String> {
+    holds(Boundary { tier, counting: ProcessLimit::Kernel }, Path::new(BLUEFLAME))
+}
+
+/// Root in a place without control groups, as in most containers.
+#[test]
+fn where_nobody_counts_the_processes_of_root_that_has_to_be_accepted() {
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    let cage = Cage::new();
+    let uncounted = |tier: &str, key: &str, command: &str| {
+        let config = format!(
+            "schema_version: 2\nproject: {{base_branch: main}}\nsandbox: {{mode: {tier}{key}}}\n\
+             executors: {{default: embedded}}\ngateway: {{upstream: 'script:script.yaml'}}\n"
+        );
+        fs::write(cage.workspace.join("blueflame.yaml"), config).unwrap();
+        fs::write(cage.workspace.join("script.yaml"), "replies: [{say: unused}]\n").unwrap();
+        let hidden = "mount -t tmpfs none /sys/fs/cgroup && exec \"$@\"";
+        let mut command_line = cage.env.command("unshare");
+        command_line.args(["-m", "sh", "-c", hidden, "sh", BLUEFLAME]);
+        command_line.args(command.split(' ')).current_dir(&cage.workspace);
+        let output = command_line.output().unwrap();
+        let text = [output.stdout, output.stderr].concat();
+        (output.status.code(), String::from_utf8_lossy(&text).into_owned())
+    };
+    // Numbers of processes can be made few in a namespace, since Linux 6.14.
+    let (code, said) = uncounted("landlock", "", "run --task x --yes");
+    assert_eq!(code, Some(3), "{said}");
+    assert!(said.contains("does not count those of root"), "{said}");
+    assert!(said.contains("sandbox: {process_limit: watched}"), "{said}");
+    let (_, said) = uncounted("landlock", ", process_limit: watched", "doctor");
+    assert!(said.contains("processes that only a watcher counts"), "{said}");
+    // Where they are counted, there is nothing to say.
+    fs::write(
+        cage.workspace.join("blueflame.yaml"),
+        "schema_version: 2\nproject: {base_branch: main}\nsandbox: {process_limit: watched}\n\
+         executors: {default: embedded}\ngateway: {upstream: 'script:script.yaml'}\n",
+    )
+    .unwrap();
+    let doctor =
+        cage.env.command(BLUEFLAME).arg("doctor").current_dir(&cage.workspace).output().unwrap();
+    let said = String::from_utf8_lossy(&doctor.stdout).into_owned();
+    assert!(said.contains("namespaces: tried, and holds"), "{said}");
 }
 
 /// In a sandbox no other one can be put up, as on a machine that has none.
@@ -49,5 +95,7 @@ fn a_machine_without_a_boundary_is_told_so_and_starts_nothing() {
 
 #[test]
 fn off_is_only_ever_chosen_by_name() {
-    assert_eq!(choose(SandboxMode::Off).unwrap(), Tier::Off);
+    let mut config = blueflame_core::config::read(b"schema_version: 2\n").config.unwrap().sandbox;
+    config.mode = SandboxMode::Off;
+    assert_eq!(choose(&config).unwrap().tier, Tier::Off);
 }
