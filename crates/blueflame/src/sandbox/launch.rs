@@ -51,6 +51,11 @@ pub fn become_program(parent: u32, program: &[OsString]) -> io::Result<Infallibl
     if !alive {
         return Err(io::Error::other("the process that started it is gone"));
     }
+    #[cfg(target_os = "macos")]
+    if plan.tier != Tier::Off {
+        setsid()?;
+        return exec(&super::profile::confined(&plan, program));
+    }
     match plan.tier {
         Tier::Off => {
             setsid()?;

@@ -23,6 +23,8 @@ use serde::{Deserialize, Serialize};
 use super::draw::{Occupant, draw};
 use super::launch::PLAN;
 use super::plan::{Boundary, Limits, Terms, Tier};
+use super::sockets::{self, Sockets};
+use super::toolchains;
 use crate::failure::{Failure, Kind};
 
 /// The strongest boundary that the configuration wants and the machine has.
@@ -44,7 +46,7 @@ pub fn choose(config: &config::Sandbox) -> Result<Boundary, Failure> {
         for counting in countings.iter().copied() {
             let boundary = Boundary { tier, counting };
             match holds(boundary, &blueflame) {
-                Ok(()) => return Ok(boundary),
+                Ok(()) => return without_sockets(config, boundary),
                 Err(why) => reasons.push(format!("{}: {why}", tier.name())),
             }
         }
@@ -56,6 +58,24 @@ pub fn choose(config: &config::Sandbox) -> Result<Boundary, Failure> {
     );
     let uncounted = reasons.iter().any(|why| why.contains(UNCOUNTED));
     Err(hints(config.mode, if uncounted { failure.hint(ACCEPT_WATCHING) } else { failure }))
+}
+
+/// Where namespaces are the boundary, a socket that is seen is a way out; the
+/// broker of the other tier refuses it.
+fn without_sockets(config: &config::Sandbox, boundary: Boundary) -> Result<Boundary, Failure> {
+    let why = match sockets::look(&toolchains::named(config)) {
+        _ if boundary.tier != Tier::Namespaces => return Ok(boundary),
+        Sockets::None => return Ok(boundary),
+        Sockets::At(socket) => {
+            format!("`sandbox.read` shows agents the socket `{}`", socket.display())
+        }
+        Sockets::Unknown(place) => {
+            format!("`sandbox.read`: `{}` is too large to look for sockets", place.display())
+        }
+    };
+    let why = format!("{why}: who answers there would be reached from the sandbox");
+    Err(Failure::new(Kind::Missing, why)
+        .hint("name a directory without sockets under `sandbox.read` in blueflame.yaml"))
 }
 
 /// Names the step that fails where nobody counts processes of root.
@@ -268,6 +288,8 @@ fn can_start(many: usize) -> bool {
         .collect();
     drop(over);
     let all = started.len() == many;
-    started.into_iter().for_each(|thread| drop(thread.join()));
+    for thread in started {
+        let _ = thread.join();
+    }
     all
 }

@@ -227,6 +227,10 @@ impl Cage {
         shell
     }
 
+    pub fn is_of_root(&self) -> bool {
+        self.user.is_none() && rustix::process::geteuid().is_root()
+    }
+
     fn blueflame(&self) -> &Path {
         self.user.as_ref().map_or(Path::new(BLUEFLAME), |user| &user.blueflame)
     }
