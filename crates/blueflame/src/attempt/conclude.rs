@@ -248,6 +248,27 @@ mod tests {
     }
 
     #[test]
+    fn a_limit_that_was_passed_is_named() {
+        let killed = |complaint: &str| Known {
+            exit: Exit::Signal(SIGKILL),
+            complaint: complaint.into(),
+            ..told(Told::Nothing)
+        };
+        let over = killed("cc: busy\nblueflame: over a limit: it filled 9 MiB\n");
+        let detail = "it filled 9 MiB".to_owned();
+        let named = Ending::Failed(Outcome::Crashed { detail });
+        assert_eq!(conclude(&over, Timestamp::UNIX_EPOCH), named);
+        let other = Ending::Failed(Outcome::Killed { by: Killer::Other });
+        assert_eq!(conclude(&killed("cc: busy\n"), Timestamp::UNIX_EPOCH), other);
+        let slow = Known { exit: Exit::Signal(24), ..killed("") };
+        let Ending::Failed(Outcome::Crashed { detail }) = conclude(&slow, Timestamp::UNIX_EPOCH)
+        else {
+            panic!("it did not crash");
+        };
+        assert!(detail.contains("sandbox.max_cpu_seconds"), "{detail}");
+    }
+
+    #[test]
     fn what_it_returned_is_handed_on() {
         let account = Account {
             end: Told::Finished,
