@@ -98,7 +98,7 @@ async fn commands_have_limits_and_these_are_named() {
         (
             "open files",
             Limits { open_files: Some(20), ..none() },
-            "exec 30< /dev/null || exit 1",
+            "bash -c 'exec 30< /dev/null'",
             "",
         ),
         ("the disk", Limits { disk_mb: Some(32), ..none() }, fill, "sandbox.max_disk_mb"),
