@@ -68,7 +68,7 @@ impl Session {
 
     /// Records what the person asks for, and does it to its end.
     pub(super) async fn errand(&mut self, request: &Event) -> Result<(), Failure> {
-        self.record(request).map_err(internal)?;
+        self.record(request)?;
         self.finish_errand().await
     }
 
