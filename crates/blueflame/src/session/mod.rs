@@ -547,6 +547,6 @@ pub fn first_event(site: &Site, goal: String, plan: Option<blueflame_core::plan:
         rules: Box::new(site.config.rules()),
         config: site.fingerprint.clone(),
         plan,
-        weaker: weaker::settings(&site.config, site.sandbox.tier),
+        weaker: weaker::settings(&site.config, site.sandbox.boundary()),
     }
 }
