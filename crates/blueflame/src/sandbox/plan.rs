@@ -129,11 +129,19 @@ impl Limits {
         }
     }
 
-    /// What the project's own commands are held to: the same, but for test
-    /// runners that start a process for each test.
+    /// What the project's own commands are held to, which build and test the
+    /// whole of it: several compilers at once, programs of any size, a process
+    /// for each test. Time is limited by their deadline.
     #[must_use]
     pub fn of_commands(self) -> Limits {
-        Limits { processes: self.processes.map(|most| 4 * most), ..self }
+        let fourfold = |most: Option<u64>| most.map(|most| most.saturating_mul(4));
+        Limits {
+            memory_mb: fourfold(self.memory_mb),
+            processes: fourfold(self.processes),
+            cpu_seconds: None,
+            file_mb: None,
+            ..self
+        }
     }
 }
 

@@ -173,13 +173,13 @@ pub struct Sandbox {
     /// Directories outside the repository that agents may read, absolute or
     /// starting with `~/`.
     pub read: Vec<Spanned<String>>,
-    /// Seconds of processor time for one process of an agent or of a command.
+    /// Seconds of processor time for one process of an agent.
     #[schemars(range(min = 1))]
     pub max_cpu_seconds: Spanned<u64>,
-    /// Memory for one agent or one command, in MiB.
+    /// Memory for one agent, in MiB; a command of the project has four times as much.
     #[schemars(range(min = 64))]
     pub max_memory_mb: Spanned<u64>,
-    /// Size of one file that an agent or a command writes, in MiB.
+    /// Size of one file that an agent writes, in MiB.
     #[schemars(range(min = 1))]
     pub max_file_size_mb: Spanned<u64>,
     /// Files that one process has open at the same time.
