@@ -1,0 +1,245 @@
+//! Real shells with nothing to run: no program is found, and what was looked for
+//! is written down.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::fs::{self, File};
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// How a command line reaches a shell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shell {
+    /// `bash -c LINE`, as the embedded agent does.
+    Bash,
+    /// `eval LINE` in a bash, as other agent programs do.
+    Eval,
+    /// `sh -c LINE`, as acceptance commands are run.
+    Sh,
+}
+
+impl Shell {
+    pub const ALL: [Shell; 3] = [Shell::Bash, Shell::Eval, Shell::Sh];
+}
+
+impl fmt::Display for Shell {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Shell::Bash => "bash",
+            Shell::Eval => "bash eval",
+            Shell::Sh => "sh",
+        })
+    }
+}
+
+/// A command that was about to be run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Spoken {
+    pub cwd: PathBuf,
+    pub words: Vec<String>,
+}
+
+/// What a shell did with a line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ran {
+    pub shell: Shell,
+    /// Programs with their arguments.
+    pub commands: Vec<Spoken>,
+    /// The first words of everything that it ran by itself.
+    pub builtins: BTreeSet<String>,
+    /// Files that are there now and were not before.
+    pub written: Vec<PathBuf>,
+    /// It could not make sense of the line.
+    pub unreadable: bool,
+}
+
+/// A directory with a workspace in it, made anew for every line.
+#[derive(Debug)]
+pub struct Stage {
+    root: PathBuf,
+    workspace: PathBuf,
+}
+
+/// Files of the workspace. What is in them must not be run either.
+const FILES: [(&str, &str); 4] =
+    [("src/a", "evil in src/a\n"), ("src/b.txt", "b\n"), ("tests/t", "t\n"), ("E", "evil\n")];
+
+/// Separates what is written down; no line has it.
+const MARK: char = '\u{1}';
+
+/// No line takes longer, unless it never ends.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+impl Stage {
+    /// In an empty directory that nobody else uses.
+    pub fn in_directory(root: &Path) -> io::Result<Stage> {
+        let root = fs::canonicalize(root)?;
+        let stage = Stage { workspace: root.join("ws"), root };
+        let log = stage.log();
+        // Programs are never found; this is called instead, with their words.
+        let handler = format!(
+            "command_not_found_handle() {{ {{ set +x; }} 2>/dev/null; \
+             printf '%s\\0' \"$PWD\" \"$@\" >> '{0}'; printf '{MARK}\\0' >> '{0}'; return 0; }}\n\
+             ulimit -t 2; ulimit -f 2000; unset BASH_ENV; PATH=/nonexistent\n\
+             exec 9>'{1}'; BASH_XTRACEFD=9; PS4='{MARK}'; set -x\n",
+            log.display(),
+            stage.trace().display()
+        );
+        fs::write(stage.root.join("prelude"), handler)?;
+        stage.tidy()?;
+        Ok(stage)
+    }
+
+    pub fn workspace(&self) -> &Path {
+        &self.workspace
+    }
+
+    fn log(&self) -> PathBuf {
+        self.root.join("log")
+    }
+
+    fn trace(&self) -> PathBuf {
+        self.root.join("trace")
+    }
+
+    /// Puts everything back as it was.
+    fn tidy(&self) -> io::Result<()> {
+        if self.workspace.exists() {
+            fs::remove_dir_all(&self.workspace)?;
+        }
+        for (path, text) in FILES {
+            let path = self.workspace.join(path);
+            fs::create_dir_all(path.parent().unwrap_or(&self.workspace))?;
+            fs::write(path, text)?;
+        }
+        Ok(())
+    }
+
+    /// Runs one line.
+    pub fn run(&self, shell: Shell, line: &str) -> Ran {
+        let _ = (fs::remove_file(self.log()), fs::remove_file(self.trace()));
+        let before = self.files();
+        let mut command = match shell {
+            Shell::Bash | Shell::Eval => Command::new("/bin/bash"),
+            Shell::Sh => Command::new("/bin/sh"),
+        };
+        command.env_clear().env("PATH", "/nonexistent").env("HOME", &self.workspace);
+        match shell {
+            Shell::Bash => command.args(["--norc", "--noprofile", "-c", line]),
+            Shell::Eval => {
+                command.args(["--norc", "--noprofile", "-c", "eval \"$1\"", "bash", line])
+            }
+            Shell::Sh => command.env("PS4", MARK.to_string()).args(["-x", "-c", "--", line]),
+        };
+        if shell != Shell::Sh {
+            command.env("BASH_ENV", self.root.join("prelude"));
+        }
+        let complaints = self.root.join("complaints");
+        let file = File::create(&complaints).expect("the stage is ours to write");
+        command.current_dir(&self.workspace);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(file);
+        if let Ok(mut child) = command.spawn() {
+            let deadline = Instant::now() + PATIENCE;
+            let mut pause = Duration::from_micros(300);
+            while let Ok(None) = child.try_wait() {
+                if Instant::now() > deadline {
+                    let _ = child.kill();
+                    let _ = child.wait();
+                }
+                std::thread::sleep(pause);
+                pause = (pause * 2).min(Duration::from_millis(20));
+            }
+        }
+        let complaints = text_of(&complaints);
+        let trace = if shell == Shell::Sh { complaints.clone() } else { text_of(&self.trace()) };
+        let commands =
+            if shell == Shell::Sh { found_in(&trace, &self.workspace) } else { self.asked_for() };
+        let programs: BTreeSet<&str> =
+            commands.iter().filter_map(|it| it.words.first().map(String::as_str)).collect();
+        let mut builtins: BTreeSet<String> = traced(&trace).collect();
+        builtins.retain(|name| !programs.contains(name.as_str()));
+        if shell == Shell::Eval {
+            builtins.remove("eval");
+        }
+        let written: Vec<PathBuf> = self.files().difference(&before).cloned().collect();
+        if !written.is_empty() {
+            let _ = self.tidy();
+        }
+        let unreadable = complaints.to_lowercase().contains("syntax error")
+            || complaints.contains("unexpected EOF");
+        Ran { shell, commands, builtins, written, unreadable }
+    }
+
+    /// What was looked for and not found.
+    fn asked_for(&self) -> Vec<Spoken> {
+        let text = text_of(&self.log());
+        let mut found = Vec::new();
+        for record in text.split(&format!("{MARK}\0")) {
+            let mut words = record.split_terminator('\0').map(str::to_owned);
+            if let Some(cwd) = words.next() {
+                found.push(Spoken { cwd: cwd.into(), words: words.collect() });
+            }
+        }
+        found
+    }
+
+    fn files(&self) -> BTreeSet<PathBuf> {
+        const OURS: [&str; 4] = ["prelude", "log", "trace", "complaints"];
+        let mut found = BTreeSet::new();
+        let mut directories = vec![self.root.clone()];
+        while let Some(directory) = directories.pop() {
+            for entry in fs::read_dir(&directory).into_iter().flatten().flatten() {
+                let path = entry.path();
+                match entry.file_type() {
+                    Ok(kind) if kind.is_dir() => directories.push(path),
+                    _ if OURS.iter().any(|name| path == self.root.join(name)) => {}
+                    _ => {
+                        found.insert(path);
+                    }
+                }
+            }
+        }
+        found
+    }
+}
+
+fn text_of(path: &Path) -> String {
+    let mut bytes = Vec::new();
+    if let Ok(file) = File::open(path) {
+        let _ = file.take(4 << 20).read_to_end(&mut bytes);
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// The first words of what was traced.
+fn traced(trace: &str) -> impl Iterator<Item = String> {
+    trace.split(MARK).skip(1).filter(|record| !record.is_empty()).filter_map(|record| {
+        let first = record.split([' ', '\n', '\t']).next()?.trim_matches('\'');
+        // `name=value` sets a variable; which ones is the policy's business.
+        let assignment = first.split_once('=').is_some_and(|(name, _)| {
+            !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+        });
+        (!first.is_empty() && !assignment).then(|| first.to_owned())
+    })
+}
+
+/// What a plain shell could not find, as it says itself: `sh: 1: evil: not found`.
+fn found_in(complaints: &str, cwd: &Path) -> Vec<Spoken> {
+    let named = complaints.lines().filter_map(|line| {
+        let rest = line
+            .strip_suffix(": not found")
+            .or_else(|| line.strip_suffix(": Permission denied"))?;
+        let name = rest.rsplit(": ").next()?;
+        Some(name.to_owned())
+    });
+    let names: BTreeSet<String> = named.collect();
+    let records = complaints.split(MARK).skip(1).filter(|record| !record.is_empty());
+    let words = records.filter_map(|record| {
+        let line = record.lines().next()?;
+        let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+        names.contains(words.first()?).then_some(words)
+    });
+    words.map(|words| Spoken { cwd: cwd.to_owned(), words }).collect()
+}
