@@ -39,7 +39,7 @@ impl Chance {
 /// Programs that the lines run; what else a shell looks for is a finding.
 pub const PROGRAMS: &[&str] = &[
     "git", "ls", "cat", "head", "tail", "grep", "wc", "sort", "uniq", "cut", "tr", "nl", "tee",
-    "basename", "dirname", "go", "make", "npm", "cargo", "timeout",
+    "basename", "dirname", "go", "make", "npm", "cargo", "time", "timeout",
 ];
 
 /// Commands that are allowed, each complete in itself.

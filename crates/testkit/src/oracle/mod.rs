@@ -83,7 +83,8 @@ pub fn try_seed(seed: u64, judge: &dyn Judge, stage: &Stage, tally: &mut Tally) 
     if !line.contains("evil") && chance.below(4) > 0 {
         return;
     }
-    for shell in Shell::ALL {
+    let shells = [Shell::Bash, if chance.below(2) == 0 { Shell::Eval } else { Shell::Sh }];
+    for shell in shells {
         tally.executed += 1;
         let ran = stage.run(shell, &line);
         if ran.unreadable {
@@ -116,7 +117,12 @@ pub fn wrong(ran: &Ran, judge: &dyn Judge) -> Option<String> {
             return Some(format!("runs {line:?}: {rule}"));
         }
     }
-    let builtin = ran.builtins.iter().find(|name| !HARMLESS.contains(&name.as_str()));
+    if ran.unreadable && ran.shell != Shell::Sh {
+        return Some("cannot be read".to_owned());
+    }
+    // A program whose redirection fails is traced and not run.
+    let known = |name: &str| HARMLESS.contains(&name) || lines::PROGRAMS.contains(&name);
+    let builtin = ran.builtins.iter().find(|name| !known(name));
     if let Some(name) = builtin {
         return Some(format!("makes the shell run {name:?}"));
     }

@@ -49,7 +49,7 @@ pub struct Ran {
     pub commands: Vec<Spoken>,
     /// The first words of everything that it ran by itself.
     pub builtins: BTreeSet<String>,
-    /// Files that are there now and were not before.
+    /// Files that are new or are no longer what they were.
     pub written: Vec<PathBuf>,
     /// It could not make sense of the line.
     pub unreadable: bool,
@@ -69,6 +69,12 @@ const FILES: [(&str, &str); 4] =
 /// Separates what is written down; no line has it.
 const MARK: char = '\u{1}';
 
+/// Ends the name of the function that something was traced in.
+const END: char = '\u{2}';
+
+/// What bash calls instead of a program that it does not find.
+const HANDLER: &str = "command_not_found_handle";
+
 /// No line takes longer, unless it never ends.
 const PATIENCE: Duration = Duration::from_secs(3);
 
@@ -80,10 +86,9 @@ impl Stage {
         let log = stage.log();
         // Programs are never found; this is called instead, with their words.
         let handler = format!(
-            "command_not_found_handle() {{ {{ set +x; }} 2>/dev/null; \
-             printf '%s\\0' \"$PWD\" \"$@\" >> '{0}'; printf '{MARK}\\0' >> '{0}'; return 0; }}\n\
+            "{HANDLER}() {{ printf '%s\\0' \"$PWD\" \"$@\" '{MARK}' >> '{0}'; return 0; }}\n\
              ulimit -t 2; ulimit -f 2000; unset BASH_ENV; PATH=/nonexistent\n\
-             exec 9>'{1}'; BASH_XTRACEFD=9; PS4='{MARK}'; set -x\n",
+             exec 9>'{1}'; BASH_XTRACEFD=9; PS4='{MARK}${{FUNCNAME-}}{END}'; set -x\n",
             log.display(),
             stage.trace().display()
         );
@@ -131,7 +136,7 @@ impl Stage {
             Shell::Eval => {
                 command.args(["--norc", "--noprofile", "-c", "eval \"$1\"", "bash", line])
             }
-            Shell::Sh => command.env("PS4", MARK.to_string()).args(["-x", "-c", "--", line]),
+            Shell::Sh => command.env("PS4", format!("{MARK}{END}")).args(["-x", "-c", "--", line]),
         };
         if shell != Shell::Sh {
             command.env("BASH_ENV", self.root.join("prelude"));
@@ -163,8 +168,13 @@ impl Stage {
         if shell == Shell::Eval {
             builtins.remove("eval");
         }
-        let written: Vec<PathBuf> = self.files().difference(&before).cloned().collect();
-        if !written.is_empty() {
+        let after = self.files();
+        let written: Vec<PathBuf> =
+            after.difference(&before).map(|(path, _)| path.clone()).collect();
+        if after != before {
+            for path in &written {
+                let _ = fs::remove_file(path);
+            }
             let _ = self.tidy();
         }
         let unreadable = complaints.to_lowercase().contains("syntax error")
@@ -185,7 +195,8 @@ impl Stage {
         found
     }
 
-    fn files(&self) -> BTreeSet<PathBuf> {
+    /// All files with what is in them.
+    fn files(&self) -> BTreeSet<(PathBuf, String)> {
         const OURS: [&str; 4] = ["prelude", "log", "trace", "complaints"];
         let mut found = BTreeSet::new();
         let mut directories = vec![self.root.clone()];
@@ -196,7 +207,8 @@ impl Stage {
                     Ok(kind) if kind.is_dir() => directories.push(path),
                     _ if OURS.iter().any(|name| path == self.root.join(name)) => {}
                     _ => {
-                        found.insert(path);
+                        let text = text_of(&path);
+                        found.insert((path, text));
                     }
                 }
             }
@@ -213,15 +225,23 @@ fn text_of(path: &Path) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
+/// What was traced, apart from what the handler does itself.
+fn records(trace: &str) -> impl Iterator<Item = &str> {
+    let parts = trace.split(MARK).filter_map(|record| record.split_once(END));
+    parts.filter(|(function, _)| *function != HANDLER).map(|(_, record)| record)
+}
+
 /// The first words of what was traced.
 fn traced(trace: &str) -> impl Iterator<Item = String> {
-    trace.split(MARK).skip(1).filter(|record| !record.is_empty()).filter_map(|record| {
+    records(trace).filter_map(|record| {
         let first = record.split([' ', '\n', '\t']).next()?.trim_matches('\'');
         // `name=value` sets a variable; which ones is the policy's business.
         let assignment = first.split_once('=').is_some_and(|(name, _)| {
             !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
         });
-        (!first.is_empty() && !assignment).then(|| first.to_owned())
+        // Complaints stand among what was traced.
+        let counts = !first.is_empty() && !assignment && !first.ends_with(':');
+        counts.then(|| first.to_owned())
     })
 }
 
@@ -235,8 +255,7 @@ fn found_in(complaints: &str, cwd: &Path) -> Vec<Spoken> {
         Some(name.to_owned())
     });
     let names: BTreeSet<String> = named.collect();
-    let records = complaints.split(MARK).skip(1).filter(|record| !record.is_empty());
-    let words = records.filter_map(|record| {
+    let words = records(complaints).filter_map(|record| {
         let line = record.lines().next()?;
         let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
         names.contains(words.first()?).then_some(words)
