@@ -5,7 +5,7 @@ use std::path::Path;
 use blueflame::ground::RealGround;
 use blueflame_core::config;
 use blueflame_core::ids::Role;
-use blueflame_core::policy::{Policy, PolicyRules, Scope, ToolCall};
+use blueflame_core::policy::{Policy, PolicyRules, Scope, ToolCall, judge_for_sh};
 use blueflame_testkit::oracle::Judge;
 use serde_json::{Value, json};
 
@@ -37,6 +37,11 @@ impl RealJudge {
 impl Judge for RealJudge {
     fn refuses(&self, line: &str, cwd: &Path) -> Option<String> {
         self.rule("Bash", json!({ "command": line }), cwd)
+    }
+
+    fn refuses_for_sh(&self, line: &str) -> Option<String> {
+        let verdict = judge_for_sh(&self.policy, line, &self.ground);
+        (!verdict.is_allowed()).then_some(verdict.rule)
     }
 
     fn refuses_write(&self, path: &Path) -> Option<String> {

@@ -1,5 +1,5 @@
 //! Looks for command lines that the policy allows and that real shells take for
-//! something else: `bash_oracle [--minutes N] [--seed FIRST]`.
+//! something else: `bash_oracle [--minutes N] [--seed FIRST] [--only SEED]`.
 //!
 //! Everything happens in a directory of its own. No program is found, and what a
 //! shell wanted to run is only written down.
@@ -8,7 +8,8 @@ mod judge;
 
 use std::time::{Duration, Instant};
 
-use blueflame_testkit::oracle::shells::Stage;
+use blueflame_testkit::oracle::lines::{self, Chance};
+use blueflame_testkit::oracle::shells::{Shell, Stage};
 use blueflame_testkit::oracle::{Tally, try_seed};
 use clap::Parser;
 
@@ -22,6 +23,9 @@ struct Arguments {
     /// The first seed; the others follow.
     #[arg(long, default_value_t = 0)]
     seed: u64,
+    /// Only this seed, with everything that the shells did; may be repeated.
+    #[arg(long)]
+    only: Vec<u64>,
 }
 
 fn main() {
@@ -29,6 +33,9 @@ fn main() {
     let place = tempfile::tempdir().expect("a directory");
     let stage = Stage::in_directory(place.path()).expect("a stage");
     let judge = RealJudge::new(stage.workspace());
+    if !arguments.only.is_empty() {
+        return look_closely(&arguments.only, &judge, &stage);
+    }
     let until = Instant::now() + Duration::from_secs(60 * arguments.minutes);
     let mut tally = Tally::default();
     let (mut told, mut next_word) = (0, Instant::now() + Duration::from_secs(60));
@@ -50,4 +57,20 @@ fn main() {
     if !tally.unsound.is_empty() {
         std::process::exit(1);
     }
+}
+
+fn look_closely(seeds: &[u64], judge: &RealJudge, stage: &Stage) {
+    let mut tally = Tally::default();
+    for &seed in seeds {
+        let line = lines::line(&mut Chance::of(seed));
+        println!("{seed}: {line:?}");
+        for shell in Shell::ALL {
+            println!("  {shell}: {:?}", stage.run(shell, &line));
+        }
+        try_seed(seed, judge, stage, &mut tally);
+    }
+    for unsound in &tally.unsound {
+        println!("{unsound}");
+    }
+    println!("{tally}");
 }

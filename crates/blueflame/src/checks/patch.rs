@@ -22,7 +22,7 @@ impl Entry {
     fn sections(&self) -> usize {
         let class = |side: &Option<(FileKind, Oid)>| {
             side.as_ref().map(|(kind, _)| match kind {
-                FileKind::Plain | FileKind::Executable | FileKind::Odd => 0,
+                FileKind::Plain | FileKind::Executable => 0,
                 FileKind::Link => 1,
                 FileKind::Submodule => 2,
             })
@@ -98,8 +98,6 @@ fn side(mode: &str, object: &str) -> Read<Option<(FileKind, Oid)>> {
         "100755" => FileKind::Executable,
         // Old repositories hold files that the group may write.
         "100644" | "100664" => FileKind::Plain,
-        // Git takes it for a file, whatever it is.
-        _ if mode.len() == 6 && mode.starts_with("10") => FileKind::Odd,
         _ => return Err(Unreadable("a mode")),
     };
     let object = Oid::new(object).map_err(|_| Unreadable("an object name"))?;
@@ -223,7 +221,7 @@ mod tests {
         ] {
             assert!(changes(&printed("x", patch)).is_err(), "{patch}");
         }
-        for bytes in ["x", ":100644\0x\0", &format!(":200000 100644 {A} {B} M\0x\0")] {
+        for bytes in ["x", ":100644\0x\0", &format!(":100000 100644 {A} {B} M\0x\0")] {
             assert!(changes(bytes.as_bytes()).is_err(), "{bytes}");
             assert!(entries(bytes.as_bytes()).is_err(), "{bytes}");
         }

@@ -189,10 +189,6 @@ fn modes(found: &mut Inspection, change: &FileChange) {
             let was = before.kind;
             found.remark("changes.mode", format!("`{path}` was a {was} and is a plain file now."));
         }
-        (_, FileKind::Odd) => found.violation(
-            Rule::ChangeKind,
-            format!("`{path}` has rights that git gives to no file. Add it with `git add`."),
-        ),
         _ => {}
     }
 }

@@ -281,13 +281,6 @@ fn each_rule_stops_something() {
             ],
         ),
         (
-            "odd rights",
-            work(vec![of_kind("src/a.rs", FileKind::Odd)]),
-            vec![
-                "changes.kind: `src/a.rs` has rights that git gives to no file. Add it with `git add`.",
-            ],
-        ),
-        (
             "a name that looks like another",
             work(vec![added("src/p\u{430}y.rs", "")]),
             vec![

@@ -97,8 +97,6 @@ pub enum FileKind {
     Executable,
     Link,
     Submodule,
-    /// A file with rights that git does not give.
-    Odd,
 }
 
 impl fmt::Display for FileKind {
@@ -108,7 +106,6 @@ impl fmt::Display for FileKind {
             FileKind::Executable => "executable file",
             FileKind::Link => "symbolic link",
             FileKind::Submodule => "submodule",
-            FileKind::Odd => "file with odd rights",
         })
     }
 }

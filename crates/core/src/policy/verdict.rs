@@ -126,7 +126,7 @@ rules! {
     NameStyle "names.style" "New files are named in the style of `validation.file_naming`.",
     ChangeTests "changes.tests" "Changed sources come with changed tests.",
     NameConfusable "names.confusable" "New files have names that nobody and no file system takes for another one.",
-    ChangeKind "changes.kind" "Changes consist of plain files: no symbolic links, no submodules, no odd rights.",
+    ChangeKind "changes.kind" "Changes consist of plain files: no symbolic links, no submodules.",
     ChangeBinary "changes.binary" "Changes hold no binary files, apart from pictures, sounds and fonts.",
     ChangeSize "changes.size" "A change, and each file in it, is small enough to be looked over.",
     ChangeSecret "changes.secret" "No commit holds a key or a token.",

@@ -20,6 +20,9 @@ pub trait Judge {
     /// The rule by which the line is refused, or `None` if it may be run.
     fn refuses(&self, line: &str, cwd: &Path) -> Option<String>;
 
+    /// The same for a line that a plain `sh` is to run.
+    fn refuses_for_sh(&self, line: &str) -> Option<String>;
+
     /// The same for a file that is written.
     fn refuses_write(&self, path: &Path) -> Option<String>;
 }
@@ -85,6 +88,9 @@ pub fn try_seed(seed: u64, judge: &dyn Judge, stage: &Stage, tally: &mut Tally) 
     }
     let shells = [Shell::Bash, if chance.below(2) == 0 { Shell::Eval } else { Shell::Sh }];
     for shell in shells {
+        if shell == Shell::Sh && judge.refuses_for_sh(&line).is_some() {
+            continue;
+        }
         tally.executed += 1;
         let ran = stage.run(shell, &line);
         if ran.unreadable {
@@ -122,7 +128,11 @@ pub fn wrong(ran: &Ran, judge: &dyn Judge) -> Option<String> {
     }
     // A program whose redirection fails is traced and not run.
     let known = |name: &str| HARMLESS.contains(&name) || lines::PROGRAMS.contains(&name);
-    let builtin = ran.builtins.iter().find(|name| !known(name));
+    let builtin = ran.builtins.iter().find(|name| match ran.shell {
+        Shell::Bash | Shell::Eval => !known(name),
+        // Commands of a pipe are traced into each other there.
+        Shell::Sh => HARMFUL.contains(&name.as_str()),
+    });
     if let Some(name) = builtin {
         return Some(format!("makes the shell run {name:?}"));
     }
@@ -139,6 +149,12 @@ fn is_about_text(rule: &str) -> bool {
 /// What a shell may do by itself.
 const HARMLESS: &[&str] =
     &["echo", "printf", "test", "[", "cd", "pwd", "true", "false", ":", "for"];
+
+/// What a plain shell must never do by itself.
+const HARMFUL: &[&str] = &[
+    "eval", "exec", ".", "source", "command", "trap", "alias", "unalias", "export", "readonly",
+    "set", "unset", "read", "hash", "umask", "ulimit", "kill", "local", "evil",
+];
 
 fn quoted(words: &[String]) -> String {
     let quote = |word: &String| format!("'{}'", word.replace('\'', r"'\''"));

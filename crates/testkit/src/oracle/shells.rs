@@ -160,7 +160,7 @@ impl Stage {
         let complaints = text_of(&complaints);
         let trace = if shell == Shell::Sh { complaints.clone() } else { text_of(&self.trace()) };
         let commands =
-            if shell == Shell::Sh { found_in(&trace, &self.workspace) } else { self.asked_for() };
+            if shell == Shell::Sh { not_found(&trace, &self.workspace) } else { self.asked_for() };
         let programs: BTreeSet<&str> =
             commands.iter().filter_map(|it| it.words.first().map(String::as_str)).collect();
         let mut builtins: BTreeSet<String> = traced(&trace).collect();
@@ -177,8 +177,14 @@ impl Stage {
             }
             let _ = self.tidy();
         }
-        let unreadable = complaints.to_lowercase().contains("syntax error")
-            || complaints.contains("unexpected EOF");
+        // `test` has errors of syntax of its own.
+        let signs = [
+            "syntax error near unexpected",
+            "syntax error: unexpected",
+            "unexpected EOF",
+            "Syntax error",
+        ];
+        let unreadable = signs.iter().any(|sign| complaints.contains(sign));
         Ran { shell, commands, builtins, written, unreadable }
     }
 
@@ -246,19 +252,11 @@ fn traced(trace: &str) -> impl Iterator<Item = String> {
 }
 
 /// What a plain shell could not find, as it says itself: `sh: 1: evil: not found`.
-fn found_in(complaints: &str, cwd: &Path) -> Vec<Spoken> {
+fn not_found(complaints: &str, cwd: &Path) -> Vec<Spoken> {
+    let ends = [": not found", ": Permission denied"];
     let named = complaints.lines().filter_map(|line| {
-        let rest = line
-            .strip_suffix(": not found")
-            .or_else(|| line.strip_suffix(": Permission denied"))?;
-        let name = rest.rsplit(": ").next()?;
-        Some(name.to_owned())
+        let rest = ends.iter().find_map(|end| line.strip_suffix(end))?;
+        Some(rest.rsplit(": ").next()?.to_owned())
     });
-    let names: BTreeSet<String> = named.collect();
-    let words = records(complaints).filter_map(|record| {
-        let line = record.lines().next()?;
-        let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
-        names.contains(words.first()?).then_some(words)
-    });
-    words.map(|words| Spoken { cwd: cwd.to_owned(), words }).collect()
+    named.map(|name| Spoken { cwd: cwd.to_owned(), words: vec![name] }).collect()
 }
