@@ -109,7 +109,7 @@ impl Reader<'_> {
         let Answer::Whole(names) = self.ask(&arguments, b"", MOST_MESSAGES).await? else {
             return Err(strange("rev-list", "more than names"));
         };
-        let count = names.iter().filter(|byte| **byte == b'\n').count();
+        let count = String::from_utf8_lossy(&names).lines().count();
         if count == 0 {
             return Ok(Vec::new());
         }

@@ -239,7 +239,7 @@ pub fn line(chance: &mut Chance) -> String {
         _ => 1 + chance.below(5),
     };
     for _ in 0..blows {
-        line = beaten(chance, line);
+        line = beaten(chance, &line);
     }
     line
 }
@@ -382,7 +382,7 @@ fn compound(chance: &mut Chance, depth: usize) -> String {
 }
 
 /// The line with one thing changed somewhere.
-fn beaten(chance: &mut Chance, line: String) -> String {
+fn beaten(chance: &mut Chance, line: &str) -> String {
     let places: Vec<usize> = line.char_indices().map(|(at, _)| at).chain([line.len()]).collect();
     let at = places[chance.below(places.len())];
     let next = line[at..].chars().next().map_or(at, |c| at + c.len_utf8());

@@ -118,7 +118,7 @@ pub fn wrong(ran: &Ran, judge: &dyn Judge) -> Option<String> {
     for command in ran.commands.iter().filter(|_| ran.shell != Shell::Sh) {
         let line = quoted(&command.words);
         if let Some(rule) = judge.refuses(&line, &command.cwd)
-            && !is_about_text(&rule)
+            && !is_about_text(&rule, &command.words)
         {
             return Some(format!("runs {line:?}: {rule}"));
         }
@@ -142,8 +142,11 @@ pub fn wrong(ran: &Ran, judge: &dyn Judge) -> Option<String> {
 
 /// What a line says is known only when it is run, and what programs print is
 /// not what they would print.
-fn is_about_text(rule: &str) -> bool {
+fn is_about_text(rule: &str, words: &[String]) -> bool {
+    // Patterns look at what is written, and these only pass text on.
+    let passes_on = |name: &String| ["basename", "dirname", "tr"].contains(&name.as_str());
     matches!(rule, "commit.format" | "commit.message" | "commands.argument" | "commands.syntax")
+        || rule == "commands.blocked" && words.first().is_some_and(passes_on)
 }
 
 /// What a shell may do by itself.

@@ -84,9 +84,10 @@ impl Stage {
         let root = fs::canonicalize(root)?;
         let stage = Stage { workspace: root.join("ws"), root };
         let log = stage.log();
-        // Programs are never found; this is called instead, with their words.
+        // Programs are never found; this is called instead, with their words, and
+        // says something, as most programs do.
         let handler = format!(
-            "{HANDLER}() {{ printf '%s\\0' \"$PWD\" \"$@\" '{MARK}' >> '{0}'; return 0; }}\n\
+            "{HANDLER}() {{ printf '%s\\0' \"$PWD\" \"$@\" '{MARK}' >> '{0}'; printf 'out\\n'; }}\n\
              ulimit -t 2; ulimit -f 2000; unset BASH_ENV; PATH=/nonexistent\n\
              exec 9>'{1}'; BASH_XTRACEFD=9; PS4='{MARK}${{FUNCNAME-}}{END}'; set -x\n",
             log.display(),
