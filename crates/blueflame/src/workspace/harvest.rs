@@ -44,15 +44,20 @@ impl Harvest {
 
 impl Workspaces {
     /// Brings the work into the person's repository, under
-    /// [`attempt_ref`](Self::attempt_ref). Work that does not continue its start
-    /// is kept there too, for people to look at.
+    /// [`attempt_ref`](Self::attempt_ref). Work that does not continue its start,
+    /// or came with more than work, is kept there too, for people to look at.
     pub fn harvest(&self, workspace: &Workspace) -> Result<Harvest, HarvestError> {
         git_dir::inspect(workspace)?;
+        let mut violations = self.steered(workspace);
         git_dir::write(&workspace.git_dir(), workspace, &self.plain)?;
         let start = workspace.start.clone();
         let head = self.take_branch(workspace)?;
         if !contains(&self.plain, &head, &start)? {
             return Err(HarvestError::Rewound { start, head });
+        }
+        violations.extend(self.elsewhere(workspace, &head)?);
+        if !violations.is_empty() {
+            return Err(HarvestError::OutOfBounds { violations });
         }
         let tree = |commit: &Oid| {
             let tree = format!("{commit}^{{tree}}");

@@ -1,6 +1,7 @@
 //! Stories told by the real program, and the words it finds.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
+mod chance;
 mod config_messages;
 mod cost_command;
 mod doctor_command;

@@ -4,6 +4,7 @@
 mod boundaries;
 mod cage;
 mod corpus;
+mod harvested;
 mod limits;
 mod ordinary;
 mod probing;

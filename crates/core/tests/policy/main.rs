@@ -5,5 +5,6 @@ mod changes;
 mod commands;
 mod corpus;
 mod ground;
+mod ordinary;
 mod paths;
 mod roles;
