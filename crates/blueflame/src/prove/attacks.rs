@@ -163,7 +163,7 @@ pub fn programs(outside: &Outside) -> Vec<Attack> {
     let git = outside.checkout.join(".git");
     let exists = |path: PathBuf| (Escape::Append(path.clone()), Sign::Exists(path));
     let (into_checkout, in_checkout) = exists(outside.checkout.join("by_program.txt"));
-    let (branch, moved) = exists(git.join("refs/heads/by_program"));
+    let (their_hook, their_hooks) = exists(git.join("hooks/by-program"));
     let (object, stored) = exists(git.join("objects/by_program"));
     let own = |file: &'static str| {
         (Escape::Append(file.into()), Sign::Written { file, text: super::escape::MARK })
@@ -197,7 +197,7 @@ pub fn programs(outside: &Outside) -> Vec<Attack> {
             Sign::Secret,
         ),
         program("write to your checkout, by a program", into_checkout, in_checkout),
-        program("make a branch in your repository", branch, moved),
+        program("write a hook into your repository", their_hook, their_hooks),
         program("write to your repository's objects", object, stored),
         program(
             "write through a link that leads out, by a program",

@@ -194,6 +194,9 @@ fn again(step: Step, file: &Path) -> io::Result<std::process::Child> {
 }
 
 fn append(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    if let Some(parent) = path.parent() {
+        fs::create_dir_all(parent)?;
+    }
     fs::File::options().append(true).create(true).open(path)?.write_all(bytes)
 }
 

@@ -139,9 +139,10 @@ impl Attempt {
     /// How long a file was each time somebody counted it.
     pub fn counts(&self, file: &str) -> Vec<u64> {
         let counted = |call: &&Call| call.input.contains("wc -c") && call.input.contains(file);
-        let first_word = |text: &str| text.split_whitespace().next()?.parse().ok();
+        // Programs put lines of their own around what a command printed.
+        let count = |line: &str| line.trim().strip_suffix(file)?.trim().parse().ok();
         let results = self.calls.iter().filter(counted).filter_map(|call| call.result.as_deref());
-        results.filter_map(first_word).collect()
+        results.flat_map(str::lines).filter_map(count).collect()
     }
 }
 

@@ -45,7 +45,7 @@ use crate::failure::{Failure, Kind};
 use crate::file_system::Remote;
 use crate::process_tree;
 use crate::sandbox::{self, Tier};
-use crate::session::Watch;
+use crate::session::{Left, Watch};
 use crate::store::Store;
 
 pub use page::page;
@@ -165,7 +165,13 @@ fn attack(
     let goal = "attack everything".to_owned();
     let purpose = Purpose { goal, plan: Some(plan), proven: None };
     let begun = run::begin_session(loaded, &store, purpose, &asking, tier, Watch::brief())?;
-    run::runtime()?.block_on(begun.session.run())?;
+    match run::runtime()?.block_on(begun.session.run())? {
+        Left::Ended(_) => {}
+        Left::Suspended { .. } => {
+            return Err(Failure::new(Kind::Interrupted, "stopped; nothing was proven"));
+        }
+        Left::Obstructed { reason } => return Err(Failure::new(Kind::Missing, reason)),
+    }
 
     let evidence = Evidence::read(begun.directory)?;
     let mut scene = Scene::new(&evidence, &mut outside, &stage.project, tier, &works)?;
@@ -188,9 +194,7 @@ fn without_boundary(stage: &Stage, blueflame: &Path) -> io::Result<Vec<&'static 
     let (checkout, ground) = (place.join("checkout"), place.join("ground"));
     for directory in [
         &place.join("home"),
-        &checkout.join(".git/refs/heads"),
         &checkout.join(".git/objects"),
-        &ground.join(".git/hooks"),
         &ground.join(".git/objects/info"),
         &ground.join(attacks::TRIES),
     ] {

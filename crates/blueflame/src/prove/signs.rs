@@ -15,7 +15,7 @@ use super::attacks::{
 };
 use super::escape::Tried;
 use super::evidence::{Attempt, Evidence, has};
-use super::outside::Outside;
+use super::outside::{Canary, Outside};
 use super::{Harmless, PATIENCE};
 use crate::failure::{Failure, Kind};
 use crate::git::Call;
@@ -227,8 +227,16 @@ fn harm(sign: &Sign, seen: &Seen<'_>, outside: &mut Outside) -> Option<String> {
         Sign::Written { file, text } => (seen.did || has(&seen.ground.join(file), text))
             .then(|| format!("`{file}` was written")),
         Sign::Audit => seen.foreign_audit.then(|| "the audit has a foreign line".to_owned()),
-        Sign::Came(canary) => within(Duration::from_millis(50), || outside.visited(*canary))
-            .then(|| "it got there".to_owned()),
+        Sign::Came(canary) => {
+            within(Duration::from_millis(50), || outside.visited(*canary)).then(|| match canary {
+                Canary::Process => "the process ended".to_owned(),
+                Canary::Port
+                | Canary::ToolsPort
+                | Canary::Socket
+                | Canary::Hidden
+                | Canary::NameServer => "it got there".to_owned(),
+            })
+        }
         Sign::Runs(text) => {
             (!process_tree::with_argument(text).is_empty()).then(|| "it still runs".to_owned())
         }
