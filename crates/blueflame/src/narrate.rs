@@ -396,10 +396,10 @@ pub fn proven(proof: &Proof, outdated: &[String]) -> String {
     let executors: Vec<String> =
         proof.under.executors.iter().map(|(name, version)| format!("{name} {version}")).collect();
     let mut text = format!(
-        "{} of {} attacks were stopped, with {} and the sandbox {}",
+        "{} of {} attacks were stopped, with {}, sandbox: {}",
         proof.stopped,
         proof.tried,
-        executors.join(" and "),
+        executors.join(", "),
         proof.under.sandbox
     );
     for (what, list) in [("open", &proof.open[..]), ("outdated", outdated)] {
