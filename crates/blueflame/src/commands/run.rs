@@ -31,7 +31,7 @@ use crate::repo_lock::{Holder, RepoLock};
 use crate::report::summary;
 use crate::sandbox::{self, Tier};
 use crate::session::site::{Manner, Site};
-use crate::session::{self, Entry, Left, Session, Watch};
+use crate::session::{self, Entry, Left, Session, Watch, tidy};
 use crate::store::{SessionDir, Store, WritableStore};
 
 pub fn run(arguments: &Run, common: &Common) -> Result<ExitCode, Failure> {
@@ -107,15 +107,15 @@ pub fn begin_session(
     let mut state =
         State::begin(now, &first).map_err(|illegal| Failure::new(Kind::Usage, illegal))?;
     let header = Header::new(site.session.id().clone());
-    let mut journal = Writer::create(&site.session.journal(), &header, now)
+    let beginning: Vec<&Event> = std::iter::once(&first).chain(&purpose.proven).collect();
+    for event in &beginning[1..] {
+        state.apply(now, event).map_err(|illegal| Failure::new(Kind::Internal, illegal))?;
+    }
+    let journal = Writer::create(&site.session.journal(), &header, now, &beginning)
         .map_err(|error| Failure::new(Kind::Internal, error))?;
-    for event in std::iter::once(&first).chain(&purpose.proven) {
-        if event != &first {
-            state.apply(now, event).map_err(|illegal| Failure::new(Kind::Internal, illegal))?;
-        }
-        let written =
-            journal.append(&[(now, event)]).map_err(|error| Failure::new(Kind::Internal, error))?;
-        watch.data(Entry { seq: written.start, at: now, epoch: journal.epoch() }, event);
+    for (event, back) in beginning.iter().zip((0..beginning.len() as u64).rev()) {
+        let seq = journal.last() - back;
+        watch.data(Entry { seq, at: now, epoch: journal.epoch() }, event);
     }
     let respondent = asking.respondent(prepared, &site.session)?;
     let session = Session::new(site, lock, journal, state, respondent, watch);
@@ -156,6 +156,8 @@ pub fn go_on(
     let site = Arc::new(Site::new(loaded, directory, state.started_at, asking.manner(tier))?);
     if let Some(end) = state.ended() {
         eprintln!("session {id} has ended: {}", crate::narrate::ending(end));
+        // Whoever ended it may have died before tidying up.
+        tidy::after_session(&site, &state);
         lock.release()?;
         return Ok(ExitCode::SUCCESS);
     }
