@@ -4,6 +4,7 @@
 mod boundaries;
 mod cage;
 mod corpus;
+mod layers;
 mod limits;
 mod ordinary;
 mod probing;
