@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
@@ -12,7 +12,7 @@ use blueflame::checks::facts;
 use blueflame::ground::RealGround;
 use blueflame::process_tree;
 use blueflame::sandbox::Limits;
-use blueflame::workspace::{Order, Workspace, WorkspaceName, Workspaces, branch};
+use blueflame::workspace::{HarvestError, Order, Workspace, WorkspaceName, Workspaces, branch};
 use blueflame_core::config;
 use blueflame_core::event::Work;
 use blueflame_core::ids::{Oid, SessionId, TaskId};
@@ -222,20 +222,16 @@ impl Trial {
         checks.iter().filter(|(_, happened)| *happened).map(|(what, _)| *what).collect()
     }
 
-    /// What is different when anything in the workspace is: files, index, refs.
-    fn fingerprint(&self) -> String {
-        let mut git = self.cage.env.command("git");
-        // Whatever the agent did to its git directory, nothing of it is run.
-        git.args(["-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"]);
-        git.args(["status", "--porcelain", "--ignored", "-uall"]).current_dir(&self.workspace.path);
-        let mut text = self.cage.env.run(git).to_string();
+    /// What is different when anything in the workspace is: files and references.
+    fn fingerprint(&self) -> Vec<(PathBuf, Vec<u8>)> {
+        let git = self.workspace.path.join(".git");
+        let mut found = Vec::new();
+        collect(&self.workspace.path, &[&git], &mut found);
         for name in ["HEAD", "config", "packed-refs", "refs"] {
-            let mut find = self.cage.env.command("sh");
-            let script = "find \"$1\" -type f -exec cat {} + 2>/dev/null; true";
-            find.args(["-c", script, "sh"]).arg(self.workspace.path.join(".git").join(name));
-            text += &self.cage.env.run(find).stdout;
+            collect(&git.join(name), &[], &mut found);
         }
-        text
+        found.sort();
+        found
     }
 
     /// Commits whatever there is, takes it over and looks it over.
@@ -245,6 +241,8 @@ impl Trial {
             Ok(harvest) if !harvest.tree_changed => return Left::Nothing,
             Ok(harvest) => harvest.head,
             Err(error) if error.is_the_agents() => return Left::Refused("harvest".to_owned()),
+            // There is no repository any more.
+            Err(HarvestError::NotFetched { .. }) => return Left::Refused("harvest".to_owned()),
             Err(error) => panic!("{error}"),
         };
         let common = self.cage.env.path("repo/.git");
@@ -259,4 +257,23 @@ impl Trial {
             None => Left::Stands,
         }
     }
+}
+
+/// Everything at and below a path, with what is in it.
+fn collect(path: &Path, without: &[&Path], found: &mut Vec<(PathBuf, Vec<u8>)>) {
+    let Ok(metadata) = path.symlink_metadata() else { return };
+    let content = if without.contains(&path) {
+        return;
+    } else if metadata.is_dir() {
+        for entry in fs::read_dir(path).unwrap().flatten() {
+            collect(&entry.path(), without, found);
+        }
+        Vec::new()
+    } else if metadata.is_file() {
+        fs::read(path).unwrap_or_default()
+    } else {
+        Vec::new()
+    };
+    let mode = format!("{:o} ", metadata.permissions().mode()).into_bytes();
+    found.push((path.to_owned(), [mode, content].concat()));
 }
