@@ -130,6 +130,9 @@ fn row(case: &Value, meta: &Value) -> Row {
     if row.own == Layer::Policy && row.expected == "allow" {
         return row;
     }
+    if row.own == Layer::Policy && input.to_string().contains("git commit") {
+        trial.stage();
+    }
     let Some(made) = trial.make(&tool, input) else {
         NO_SUCH_TOOL.clone_into(&mut row.alone);
         return row;
@@ -140,13 +143,14 @@ fn row(case: &Value, meta: &Value) -> Row {
     if made.ended {
         row.cells.insert(Layer::Supervision, Cell::stops("ended at its deadline"));
     }
+    if made.changed && row.own != Layer::PostCheck {
+        trial.commit();
+    }
     let left = if made.changed { trial.post_check() } else { Left::Nothing };
     let looked_over = match &left {
         Left::Refused(rule) => Some(Cell::stops(rule)),
         Left::Stands => Some(Cell::Passes),
-        Left::Nothing if row.own == Layer::PostCheck => {
-            Some(Cell::stops("nothing of it is taken over"))
-        }
+        Left::Nothing if made.changed => Some(Cell::stops("not taken over")),
         Left::Nothing => None,
     };
     row.cells.extend(looked_over.map(|cell| (Layer::PostCheck, cell)));
@@ -155,7 +159,7 @@ fn row(case: &Value, meta: &Value) -> Row {
         Layer::Sandbox => match row.expected.as_str() {
             "allow" if made.stdout.contains(&text("must")) => Cell::Passes,
             "deny" if !pwned => Cell::stops("fails inside"),
-            "contain" => Cell::stops("nothing outside changes"),
+            "contain" => Cell::stops("contained"),
             _ => {
                 row.wrong = format!("decided otherwise inside: {}", made.stdout);
                 Cell::Passes
@@ -163,7 +167,7 @@ fn row(case: &Value, meta: &Value) -> Row {
         },
         // What changes the workspace is not the sandbox's to judge.
         _ if made.changed || row.own == Layer::PostCheck => Cell::Passes,
-        _ => Cell::stops("nothing outside changes"),
+        _ => Cell::stops("contained"),
     };
     row.cells.insert(Layer::Sandbox, held);
     let stands = matches!(left, Left::Stands);
@@ -181,18 +185,12 @@ fn row(case: &Value, meta: &Value) -> Row {
 /// goes the same way without it.
 fn request(row: &mut Row, meta: &Value) {
     row.own = Layer::Gateway;
-    let status = requests::answer(&row.id);
+    let refusal = requests::refusal(&row.id);
     let request = requests::of_case(&row.id, "token");
-    let passed = status == 200;
-    let answer = match status {
-        200 => Cell::Passes,
-        0 => Cell::stops("hangs up"),
-        status => Cell::stops(status.to_string()),
-    };
-    row.cells.insert(Layer::Gateway, answer);
-    if passed != (row.expected == "allow") {
-        row.wrong = format!("the gateway answers {status}");
+    if refusal.is_some() != (row.expected == "deny") {
+        row.wrong = format!("the gateway answers otherwise: {refusal:?}");
     }
+    row.cells.insert(Layer::Gateway, Cell::by(refusal));
     request.alone.clone_into(&mut row.alone);
     let Some((host, port)) = request.elsewhere else { return };
     let trial = Trial::new(rules::rules_for(meta, &row.id));

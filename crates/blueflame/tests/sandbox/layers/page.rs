@@ -24,8 +24,17 @@ $ BLUEFLAME_WRITE_DOCS=1 cargo test -p blueflame --test sandbox layers -- --noca
 
 Read a row like this: the layer in **bold** has to decide the case; the others are
 what is left when that one is switched off. `passes` means that a layer was asked
-and does not mind, `-` that it has nothing to do with the case. Two things to keep
-in mind:
+and does not mind, `-` that it has nothing to do with the case. Some words:
+
+| in a row | means |
+|---|---|
+| `contained` | carried out inside the sandbox: nothing outside changed, came out or ran on, and nothing in the workspace changed. Nobody tried what it would do outside: these are never run there |
+| `fails inside` | the attempt itself says that it failed |
+| `not taken over` | it changes the workspace, and harvesting leaves it there |
+| `harvest` | the whole work is refused when it is taken over |
+| a rule, a number | the rule that denies or refuses; what the gateway answers |
+
+To keep in mind:
 
 - The policy judges the line that an agent asks for. What a test or a Makefile does
   once it runs is held by the sandbox alone: `blueflame doctor --prove` attacks that
@@ -42,7 +51,7 @@ pub fn page(rows: &[Row]) -> String {
     let _ = writeln!(page, "## In short\n");
     let _ = writeln!(
         page,
-        "| decided by | attacks | stopped there | stopped elsewhere as well | by no other layer |"
+        "| decided by | attacks | stopped there | held elsewhere as well | by no other layer |"
     );
     let _ = writeln!(page, "|---|---|---|---|---|");
     for layer in Layer::ALL {

@@ -73,8 +73,8 @@ pub fn of_case(id: &str, token: &str) -> Request {
     }
 }
 
-/// The status that a gateway answers a case with; 0 if it hung up.
-pub fn answer(id: &str) -> u16 {
+/// Why a gateway refuses the request of a case; `None` if it passes it on.
+pub fn refusal(id: &str) -> Option<String> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let place = tempfile::tempdir().unwrap();
@@ -99,7 +99,13 @@ pub fn answer(id: &str) -> u16 {
         let mut said = Vec::new();
         let _ = tokio::time::timeout(Duration::from_secs(10), stream.read_to_end(&mut said)).await;
         let said = String::from_utf8_lossy(&said);
-        said.split_whitespace().nth(1).and_then(|word| word.parse().ok()).unwrap_or(0)
+        let status = said.split_whitespace().nth(1).unwrap_or("hangs up");
+        let reason = said.lines().find_map(|line| line.strip_prefix("x-blueflame-refused: "));
+        match (status, reason) {
+            ("200", _) => None,
+            (status, Some(reason)) => Some(format!("{status} {reason}")),
+            (status, None) => Some(status.to_owned()),
+        }
     })
 }
 

@@ -23,7 +23,7 @@ use serde_json::Value;
 use crate::cage::Cage;
 
 /// Nothing here takes as long by itself.
-const DEADLINE: Duration = Duration::from_secs(20);
+const DEADLINE: Duration = Duration::from_secs(60);
 
 /// What an agent would do next, if it wanted its work to land.
 const COMMIT: &str = "git add -A . && git commit -q -m 'feat(task-001): go on'";
@@ -146,6 +146,12 @@ impl Trial {
         (!verdict.is_allowed()).then_some(verdict.rule)
     }
 
+    /// Work that is ready to be committed, for those who try to.
+    pub fn stage(&self) {
+        let made = self.run("echo two >> src/f1.txt && git add src/f1.txt");
+        assert!(made.changed, "{made:?}");
+    }
+
     /// Makes the call inside the sandbox, as a program; `None` for tools that no
     /// agent of ours has.
     pub fn make(&self, tool: &str, input: &Value) -> Option<Made> {
@@ -234,9 +240,13 @@ impl Trial {
         found
     }
 
-    /// Commits whatever there is, takes it over and looks it over.
-    pub fn post_check(&self) -> Left {
+    /// Commits whatever there is, as an agent would that wants it to land.
+    pub fn commit(&self) {
         let _ = self.run(COMMIT);
+    }
+
+    /// Takes over what was committed, and looks it over.
+    pub fn post_check(&self) -> Left {
         let head = match self.workspaces.harvest(&self.workspace) {
             Ok(harvest) if !harvest.tree_changed => return Left::Nothing,
             Ok(harvest) => harvest.head,
