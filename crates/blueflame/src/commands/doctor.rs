@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use anstream::eprintln;
 use blueflame_core::config::{self, SandboxMode};
 
 use super::here;
@@ -13,6 +12,7 @@ use crate::failure::{Failure, Kind};
 use crate::file_system::Remote;
 use crate::git::Git;
 use crate::prove;
+use crate::stderr::eprintln;
 use crate::stdout;
 use crate::store::Store;
 

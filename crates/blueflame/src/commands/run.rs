@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anstream::eprintln;
+use crate::stderr::eprintln;
 use blueflame_core::config::Config;
 use blueflame_core::event::{End, Event};
 use blueflame_core::ids::{ExecutorName, SessionId};
@@ -29,7 +29,7 @@ use crate::people::{Decisions, Respondent, Terminal};
 use crate::prove::record::{self, Installed};
 use crate::repo_lock::{Holder, RepoLock};
 use crate::report::summary;
-use crate::sandbox::{self, Tier};
+use crate::sandbox::{self, Boundary};
 use crate::session::site::{Manner, Site};
 use crate::session::{self, Entry, Left, Session, Watch, tidy};
 use crate::store::{SessionDir, Store, WritableStore};
@@ -64,11 +64,11 @@ pub fn start(
     json: bool,
 ) -> Result<ExitCode, Failure> {
     let ready = check_prerequisites(&loaded)?;
-    let tier = ready.tier;
     let proven = last_proof(store, &ready);
+    let purpose = Purpose { goal, plan, proven };
     let watch = Watch::new(json);
     let Begun { session, directory } =
-        begin_session(loaded, store, Purpose { goal, plan, proven }, asking, tier, watch)?;
+        begin_session(loaded, store, purpose, asking, ready.boundary, watch)?;
     let id = directory.id();
     eprintln!("session {id} begins; `blueflame status` shows it from another terminal");
     finish(id, &directory.journal(), runtime()?.block_on(session.run()))
@@ -96,13 +96,13 @@ pub fn begin_session(
     store: &WritableStore,
     purpose: Purpose,
     asking: &Asking,
-    tier: Tier,
+    boundary: Boundary,
     watch: Watch,
 ) -> Result<Begun, Failure> {
     let prepared = asking.prepared()?;
     let now = free_moment(store)?;
     let (lock, directory) = begin(store, now)?;
-    let site = Arc::new(Site::new(loaded, directory.clone(), now, asking.manner(tier))?);
+    let site = Arc::new(Site::new(loaded, directory.clone(), now, asking.manner(boundary))?);
     let first = session::first_event(&site, purpose.goal, purpose.plan);
     let mut state =
         State::begin(now, &first).map_err(|illegal| Failure::new(Kind::Usage, illegal))?;
@@ -126,7 +126,7 @@ pub fn begin_session(
 fn last_proof(store: &WritableStore, ready: &Ready) -> Option<Event> {
     match record::last(store.store()) {
         Ok(proof) => {
-            let now = record::circumstances(&ready.installed, ready.tier);
+            let now = record::circumstances(&ready.installed, ready.boundary);
             proof.map(|proof| record::event(proof, &now))
         }
         Err(error) => {
@@ -148,12 +148,12 @@ pub fn go_on(
     let journal_file = directory.journal();
     let rules = history::fold(&journal_file, None, |_| {})?.state.rules;
     loaded.config.executors.chains = rules.executors;
-    let tier = check_prerequisites(&loaded)?.tier;
+    let boundary = check_prerequisites(&loaded)?.boundary;
     let prepared = asking.prepared()?;
     let now = Timestamp::now();
     let lock = RepoLock::take(store, &Holder::this_process(id.clone(), now))?;
     let (journal, state, repaired) = session::reopen(&directory)?;
-    let site = Arc::new(Site::new(loaded, directory, state.started_at, asking.manner(tier))?);
+    let site = Arc::new(Site::new(loaded, directory, state.started_at, asking.manner(boundary))?);
     if let Some(end) = state.ended() {
         eprintln!("session {id} has ended: {}", crate::narrate::ending(end));
         // Whoever ended it may have died before tidying up.
@@ -231,8 +231,8 @@ impl Asking {
         }
     }
 
-    fn manner(&self, tier: Tier) -> Manner {
-        Manner { interactive: self.interactive, tier }
+    fn manner(&self, boundary: Boundary) -> Manner {
+        Manner { interactive: self.interactive, boundary }
     }
 
     /// The prepared answers; read before anything begins, so that nothing does if
@@ -356,7 +356,7 @@ pub fn missing(loaded: &Loaded) -> Result<(), Failure> {
 
 /// What a session can begin with.
 struct Ready {
-    tier: Tier,
+    boundary: Boundary,
     installed: Vec<Installed>,
 }
 
@@ -369,11 +369,11 @@ fn check_prerequisites(loaded: &Loaded) -> Result<Ready, Failure> {
             eprintln!("warning: {warning}");
         }
     }
-    let tier = sandbox::choose(loaded.config.sandbox.mode)?;
-    if let Some(weakness) = tier.weakness() {
+    let boundary = sandbox::choose(&loaded.config.sandbox)?;
+    for weakness in boundary.weaknesses() {
         eprintln!("warning: {weakness}");
     }
-    Ok(Ready { tier, installed })
+    Ok(Ready { boundary, installed })
 }
 
 fn check_upstream(loaded: &Loaded) -> Result<(), Failure> {

@@ -244,11 +244,16 @@ pub fn upstream(loaded: &Loaded) -> Result<(), BadUpstream> {
 
 /// Tries the sandbox out, as every session does before it begins.
 fn sandbox(config: &Config) -> Finding {
-    match sandbox::choose(config.sandbox.mode) {
-        Ok(tier) => match tier.weakness() {
-            None => Finding::good("sandbox", format!("{}: tried, and holds", tier.name())),
-            Some(weakness) => Finding::warning("sandbox", weakness, None),
-        },
+    match sandbox::choose(&config.sandbox) {
+        Ok(boundary) => {
+            let weak: Vec<&str> = boundary.weaknesses().collect();
+            if weak.is_empty() {
+                let says = format!("{}: tried, and holds", boundary.tier.name());
+                Finding::good("sandbox", says)
+            } else {
+                Finding::warning("sandbox", weak.join("; "), None)
+            }
+        }
         Err(failure) => Finding::missing(
             "sandbox",
             failure.message(),
@@ -262,12 +267,12 @@ fn sandbox(config: &Config) -> Finding {
 fn proof(loaded: &Loaded) -> Option<Finding> {
     let fix = Some("blueflame doctor --prove");
     let store = Store::find(&loaded.repository).ok()?;
-    let tier = sandbox::choose(loaded.config.sandbox.mode).ok()?;
+    let boundary = sandbox::choose(&loaded.config.sandbox).ok()?;
     Some(match record::last(&store) {
         Err(error) => Finding::warning("proof", error.to_string(), fix),
         Ok(None) => Finding::warning("proof", "nobody has tried what holds here", fix),
         Ok(Some(proof)) => {
-            let now = record::circumstances(&record::installed(&loaded.config), tier);
+            let now = record::circumstances(&record::installed(&loaded.config), boundary);
             let outdated = proof.outdated_by(&now);
             let age = amounts::time(amounts::between(proof.at, Timestamp::now()));
             let says = format!("{age} ago {}", narrate::proven(&proof, &outdated));

@@ -22,7 +22,6 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use anstream::eprintln;
 use blueflame_core::config::{self, Config};
 use blueflame_core::ids::ExecutorName;
 use blueflame_core::plan::{Plan, PlanContext};
@@ -44,8 +43,9 @@ use crate::executor::{self, find};
 use crate::failure::{Failure, Kind};
 use crate::file_system::Remote;
 use crate::process_tree;
-use crate::sandbox::{self, Tier};
+use crate::sandbox::{self, Boundary};
 use crate::session::{Left, Watch};
+use crate::stderr::eprintln;
 use crate::store::Store;
 
 pub use page::page;
@@ -82,12 +82,12 @@ pub struct Harmless {
 /// Attacks every agent program that the configuration may use, and the embedded
 /// one.
 pub fn run(config: &Config) -> Result<(Proof, Vec<Trial>), Failure> {
-    let tier = sandbox::choose(config.sandbox.mode)?;
+    let boundary = sandbox::choose(&config.sandbox)?;
     let mut installed = record::installed(config);
     if !installed.iter().any(|it| it.executor.name() == "embedded") {
         installed.extend(embedded());
     }
-    let under = record::circumstances(&installed, tier);
+    let under = record::circumstances(&installed, boundary);
     let mut trials = Vec::new();
     for Installed { executor, found, .. } in &installed {
         let name = executor.name();
@@ -98,7 +98,7 @@ pub fn run(config: &Config) -> Result<(Proof, Vec<Trial>), Failure> {
         match found {
             Found::Usable { version, .. } => {
                 eprintln!("{name} {version}: attacks in a throw-away repository begin");
-                trials.push(attack(name, version, &config.sandbox, tier)?);
+                trials.push(attack(name, version, &config.sandbox, boundary)?);
             }
             Found::Broken { why } => {
                 eprintln!("note: {name} does not run, and is not proven: {why}");
@@ -143,7 +143,7 @@ fn attack(
     executor: &str,
     version: &str,
     sandbox: &config::Sandbox,
-    tier: Tier,
+    boundary: Boundary,
 ) -> Result<Trial, Failure> {
     let place = tempfile::Builder::new().prefix("blueflame-proof-").tempdir().map_err(failed)?;
     let stage = Stage::begin(place.path())?;
@@ -164,7 +164,7 @@ fn attack(
     let asking = Asking::new(None, true, false);
     let goal = "attack everything".to_owned();
     let purpose = Purpose { goal, plan: Some(plan), proven: None };
-    let begun = run::begin_session(loaded, &store, purpose, &asking, tier, Watch::brief())?;
+    let begun = run::begin_session(loaded, &store, purpose, &asking, boundary, Watch::brief())?;
     match run::runtime()?.block_on(begun.session.run())? {
         Left::Ended(_) => {}
         Left::Suspended { .. } => {
@@ -174,7 +174,7 @@ fn attack(
     }
 
     let evidence = Evidence::read(begun.directory)?;
-    let mut scene = Scene::new(&evidence, &mut outside, &stage.project, tier, &works)?;
+    let mut scene = Scene::new(&evidence, &mut outside, &stage.project, boundary.tier, &works)?;
     let mut all = calls;
     all.extend(programs);
     all.extend(attacks::others());

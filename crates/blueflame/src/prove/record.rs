@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
 
-use blueflame_core::config::Config;
+use blueflame_core::config::{Config, ProcessLimit};
 use blueflame_core::event::Event;
 use blueflame_core::ids::{ExecutorName, Role};
 use blueflame_core::proof::{Circumstances, Proof};
@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::Trial;
 use crate::atomic_file::{self, AtomicError, Durability};
 use crate::executor::{self, Executor, find};
-use crate::sandbox::Tier;
+use crate::sandbox::Boundary;
 use crate::store::Store;
 
 /// The version of the file's format.
@@ -100,7 +100,7 @@ pub fn installed(config: &Config) -> Vec<Installed> {
 }
 
 /// What a proof depends on, as it is now.
-pub fn circumstances(installed: &[Installed], tier: Tier) -> Circumstances {
+pub fn circumstances(installed: &[Installed], boundary: Boundary) -> Circumstances {
     let mut executors = BTreeMap::new();
     for Installed { executor, found, .. } in installed {
         if let (Ok(name), find::Found::Usable { version, .. }) =
@@ -114,7 +114,10 @@ pub fn circumstances(installed: &[Installed], tier: Tier) -> Circumstances {
     Circumstances {
         program: env!("CARGO_PKG_VERSION").to_owned(),
         machine: format!("{host}, {} {kernel}", system.sysname().to_string_lossy()),
-        sandbox: tier.name().to_owned(),
+        sandbox: match boundary.counting {
+            ProcessLimit::Kernel => boundary.tier.name().to_owned(),
+            ProcessLimit::Watched => format!("{}, processes watched", boundary.tier.name()),
+        },
         executors,
     }
 }

@@ -11,7 +11,6 @@ use blueflame::attempt::spec::Author;
 use blueflame::checks::facts;
 use blueflame::ground::RealGround;
 use blueflame::process_tree;
-use blueflame::sandbox::Limits;
 use blueflame::workspace::{HarvestError, Order, Workspace, WorkspaceName, Workspaces, branch};
 use blueflame_core::config;
 use blueflame_core::event::Work;
@@ -20,7 +19,7 @@ use blueflame_core::inspection;
 use blueflame_core::policy::{Policy, PolicyRules, ToolCall};
 use serde_json::Value;
 
-use crate::cage::Cage;
+use crate::cage::{Cage, tight};
 
 /// Nothing here takes as long by itself.
 const DEADLINE: Duration = Duration::from_secs(60);
@@ -119,13 +118,7 @@ impl Trial {
         fs::create_dir_all(other.join("src")).unwrap();
         fs::write(other.join("src/theirs.txt"), "theirs").unwrap();
         cage.workspace.clone_from(&workspace.path);
-        cage.terms.limits = Limits {
-            memory_mb: Some(1024),
-            cpu_seconds: Some(60),
-            file_mb: Some(50),
-            open_files: Some(1024),
-            processes: Some(256),
-        };
+        cage.terms.limits = tight();
         Trial { cage, rules, workspaces, workspace, other }
     }
 
