@@ -49,15 +49,14 @@ pub fn run(arguments: &Doctor, common: &Common) -> Result<(), Failure> {
 /// this repository.
 fn prove(arguments: &Doctor, directory: &Path, loaded: Option<&Loaded>) -> Result<(), Failure> {
     let standard;
-    let config = match loaded {
-        Some(loaded) => &loaded.config,
-        None => {
-            eprintln!("note: there is no configuration that can be used: the defaults are proven");
-            standard = config::read(b"schema_version: 2\n")
-                .config
-                .ok_or_else(|| Failure::new(Kind::Internal, "the defaults cannot be read"))?;
-            &standard
-        }
+    let config = if let Some(loaded) = loaded {
+        &loaded.config
+    } else {
+        eprintln!("note: there is no configuration that can be used: the defaults are proven");
+        standard = config::read(b"schema_version: 2\n")
+            .config
+            .ok_or_else(|| Failure::new(Kind::Internal, "the defaults cannot be read"))?;
+        &standard
     };
     let (proof, trials) = prove::run(config)?;
     if arguments.json {

@@ -242,6 +242,6 @@ fn end_lingering(beats: &Path) -> bool {
     false
 }
 
-fn failed(error: io::Error) -> Failure {
+fn failed(error: impl std::fmt::Display) -> Failure {
     Failure::new(Kind::Missing, format!("nothing could be tried: {error}"))
 }

@@ -155,7 +155,7 @@ fn file_in_home(secret: &str) -> Option<NamedTempFile> {
 
 /// A name that nobody can guess.
 pub fn random_name() -> io::Result<String> {
-    let mut bytes = [0; 18];
+    let mut bytes = [0; 32];
     getrandom::fill(&mut bytes).map_err(io::Error::other)?;
-    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(blake3::hash(&bytes).to_hex()[..36].to_owned())
 }

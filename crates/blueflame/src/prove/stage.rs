@@ -10,6 +10,7 @@ use super::attacks::{
     ANSWERS_IN_BUDGET, Attack, BEATS, BUDGET_TOKENS, BUILD, COMMIT, COMMITS, DEAR_ANSWER, ESCAPES,
     HARMLESS, OVERSPEND, TRIES, Way, orders,
 };
+use super::failed;
 use super::outside::Outside;
 use crate::failure::{Failure, Kind};
 use crate::git::Call;
@@ -44,7 +45,7 @@ impl Stage {
         programs: &[Attack],
         blueflame: &Path,
     ) -> Result<(), Failure> {
-        let files = self.files(programs, blueflame).map_err(failed)?;
+        let files = files(programs, blueflame).map_err(failed)?;
         for (name, text) in &files {
             let path = self.project.join(name);
             fs::create_dir_all(path.parent().unwrap_or(&path)).map_err(failed)?;
@@ -72,26 +73,27 @@ impl Stage {
         ])?;
         git(&["commit", "-q", "--no-verify", "-m", "chore: begin"])
     }
+}
 
-    fn files(&self, programs: &[Attack], blueflame: &Path) -> io::Result<Vec<(String, String)>> {
-        let orders = serde_json::to_string_pretty(&orders(programs))?;
-        // A quote in the path would end the quotes around it.
-        let program = blueflame.display().to_string().replace('\'', "'\\''");
-        let build = format!("exec '{program}' __escape try orders.json\n");
-        let key = format!("ghp_{}", super::outside::random_name()?);
-        let keep = |directory: &str| (format!("{directory}/.keep"), String::new());
-        Ok(vec![
-            ("README.md".into(), "A project to be attacked.\n".into()),
-            ("blueflame.yaml".into(), CONFIG.replace("BUDGET", &BUDGET_TOKENS.to_string())),
-            ("build.sh".into(), build),
-            ("commit.sh".into(), COMMIT_SCRIPT.replace("KEY", &key)),
-            ("orders.json".into(), orders),
-            keep(TRIES),
-            keep("src/spend"),
-            keep("src/commits"),
-            keep("src/good"),
-        ])
-    }
+/// The files of its first commit.
+fn files(programs: &[Attack], blueflame: &Path) -> io::Result<Vec<(String, String)>> {
+    let orders = serde_json::to_string_pretty(&orders(programs))?;
+    // A quote in the path would end the quotes around it.
+    let program = blueflame.display().to_string().replace('\'', "'\\''");
+    let build = format!("exec '{program}' __escape try orders.json\n");
+    let key = format!("ghp_{}", super::outside::random_name()?);
+    let keep = |directory: &str| (format!("{directory}/.keep"), String::new());
+    Ok(vec![
+        ("README.md".into(), "A project to be attacked.\n".into()),
+        ("blueflame.yaml".into(), CONFIG.replace("BUDGET", &BUDGET_TOKENS.to_string())),
+        ("build.sh".into(), build),
+        ("commit.sh".into(), COMMIT_SCRIPT.replace("KEY", &key)),
+        ("orders.json".into(), orders),
+        keep(TRIES),
+        keep("src/spend"),
+        keep("src/commits"),
+        keep("src/good"),
+    ])
 }
 
 /// The plan: four tasks that have nothing to do with each other.
@@ -147,8 +149,4 @@ fn replies(calls: &[Attack]) -> Vec<Value> {
     let pass = json!({"status": "pass", "notes": "As it should be.", "issues": []});
     replies.push(json!({"when": {"role": "validator"}, "output": pass, "usage": cheap}));
     replies
-}
-
-fn failed(error: io::Error) -> Failure {
-    Failure::new(Kind::Missing, format!("the place to try things out cannot be made: {error}"))
 }

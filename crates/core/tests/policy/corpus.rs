@@ -24,7 +24,8 @@ fn default_patterns_block_only_what_they_name() {
 }
 
 fn decided_otherwise(change: impl Fn(PolicyRules) -> PolicyRules) -> Vec<String> {
-    let corpus: Value = serde_json::from_str(include_str!("cases.json")).unwrap();
+    let corpus: Value =
+        serde_json::from_str(include_str!("cases.json")).expect("the corpus has its form");
     let mut wrong = Vec::new();
     let mut count = 0;
     for case in corpus["cases"].as_array().expect("the corpus has its form") {

@@ -172,7 +172,7 @@ fn row(case: &Value, meta: &Value) -> Row {
     row.cells.insert(Layer::Sandbox, held);
     let stands = matches!(left, Left::Stands);
     if row.own == Layer::PostCheck && stands && row.expected == "deny" {
-        row.wrong = "the post-check lets it pass".to_owned();
+        row.wrong = "the post-check lets it pass".into();
     }
     if row.own == Layer::PostCheck && !stands && row.expected == "allow" {
         row.wrong = format!("the post-check does not let it pass: {left:?}");
@@ -198,7 +198,7 @@ fn request(row: &mut Row, meta: &Value) {
     row.cells.insert(Layer::Policy, Cell::by(trial.judge("Bash", &command)));
     let made = trial.run(&format!("exec 3<>/dev/tcp/{host}/{port} && echo PWNED"));
     let held = if made.stdout.contains("PWNED") {
-        row.wrong = "a program gets there without the gateway".to_owned();
+        row.wrong = "a program gets there without the gateway".into();
         Cell::Passes
     } else {
         Cell::stops("no connection")
