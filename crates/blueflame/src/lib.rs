@@ -34,6 +34,7 @@ pub mod process_tree;
 pub mod progress;
 pub mod projections;
 pub mod prompts;
+pub mod prove;
 pub mod repo_lock;
 pub mod report;
 pub mod sandbox;

@@ -8,6 +8,7 @@ mod ends;
 mod install;
 mod lifecycle;
 mod planner;
+mod proving;
 mod secrets;
 mod snapshots;
 mod stage;
