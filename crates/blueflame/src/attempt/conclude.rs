@@ -29,6 +29,8 @@ pub enum Cause {
     Budget(BudgetScope),
     /// It asks again and again.
     Loop(String),
+    /// It has had as many turns as it may have.
+    Turns,
     /// Something of ours broke.
     Internal(String),
 }
@@ -102,8 +104,11 @@ pub fn conclude(known: &Known, now: Timestamp) -> Ending {
         Some(Cause::Loop(why)) if known.account.end != Told::Finished => {
             return crashed(why.clone());
         }
+        Some(Cause::Turns) if known.account.end != Told::Finished => {
+            return Ending::Failed(Outcome::MaxTurns);
+        }
         Some(Cause::Internal(why)) => return crashed(why.clone()),
-        Some(Cause::Budget(_) | Cause::Loop(_)) | None => {}
+        Some(Cause::Budget(_) | Cause::Loop(_) | Cause::Turns) | None => {}
     }
     let account = &known.account;
     match &account.end {
@@ -197,6 +202,7 @@ mod tests {
             ("breach", caused(Cause::Breach("x".into()), Told::Finished), "violated"),
             ("refused", caused(Cause::Budget(BudgetScope::Agent), Told::Nothing), "budget"),
             ("refused, done", caused(Cause::Budget(BudgetScope::Agent), Told::Finished), "stopped"),
+            ("refused a turn", caused(Cause::Turns, Told::Nothing), "max-turns"),
             ("loop", caused(Cause::Loop("x".into()), Told::Nothing), "crashed"),
             ("ours", caused(Cause::Internal("x".into()), Told::Finished), "crashed"),
             ("interrupted by others", told(Told::Interrupted), "killed"),

@@ -17,6 +17,8 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, Mode, OFlags, openat};
 
+use super::door::Door;
+
 /// From here on every `connect` of this process, and of all that it starts, is
 /// put to whoever holds the descriptor.
 pub(super) fn install() -> io::Result<OwnedFd> {
@@ -65,7 +67,7 @@ pub(super) fn take_over(process: i32, number: i32) -> io::Result<OwnedFd> {
 }
 
 /// Answers one question, if there is one.
-pub(super) fn answer(questions: BorrowedFd<'_>, places: &[PathBuf]) {
+pub(super) fn answer(questions: BorrowedFd<'_>, places: &[PathBuf], door: Option<Door>) {
     // SAFETY: zero is a valid value for each of its fields, and the kernel wants
     // to see zeroes.
     let mut question: libc::seccomp_notif = unsafe { std::mem::zeroed() };
@@ -76,7 +78,7 @@ pub(super) fn answer(questions: BorrowedFd<'_>, places: &[PathBuf]) {
     if got < 0 {
         return;
     }
-    let error = match judge(questions, &question, places) {
+    let error = match judge(questions, &question, places, door) {
         Ok(()) => 0,
         Err(error) => -error.raw_os_error().unwrap_or(libc::EACCES),
     };
@@ -89,6 +91,7 @@ fn judge(
     questions: BorrowedFd<'_>,
     question: &libc::seccomp_notif,
     places: &[PathBuf],
+    door: Option<Door>,
 ) -> io::Result<()> {
     let refused = || io::Error::from_raw_os_error(libc::EACCES);
     let process = i32::try_from(question.pid).map_err(|_| refused())?;
@@ -112,6 +115,15 @@ fn judge(
     }
     let family = i32::from(u16::from_ne_bytes([bytes[0], bytes[1]]));
     let name = &bytes[2..];
+    let number = i32::try_from(socket).map_err(|_| refused())?;
+    let leader = thread_group(process).unwrap_or(process);
+    if let Some(door) = door
+        && family == libc::AF_INET
+        && name.starts_with(&door.port.to_be_bytes())
+        && name.get(2..6) == Some(&[127, 0, 0, 1])
+    {
+        return connect_to_port(&take_over(leader, number)?, door.port);
+    }
     if family != libc::AF_UNIX || name.first().is_none_or(|first| *first == 0) {
         return Err(refused());
     }
@@ -126,8 +138,6 @@ fn judge(
     if !places.iter().any(|place| real.starts_with(place)) {
         return Err(refused());
     }
-    let number = i32::try_from(socket).map_err(|_| refused())?;
-    let leader = thread_group(process).unwrap_or(process);
     let duplicate = take_over(leader, number)?;
     connect(&duplicate, Path::new(&pinned))
 }
@@ -152,6 +162,20 @@ fn memory_of(process: i32, address: u64, length: usize) -> io::Result<Vec<u8>> {
 fn thread_group(thread: i32) -> Option<i32> {
     let status = fs::read_to_string(format!("/proc/{thread}/status")).ok()?;
     status.lines().find_map(|line| line.strip_prefix("Tgid:"))?.trim().parse().ok()
+}
+
+/// To an address that is made here: what the program wrote may change while it is
+/// looked at.
+fn connect_to_port(socket: &OwnedFd, port: u16) -> io::Result<()> {
+    // SAFETY: zero is a valid value for each of its fields.
+    let mut address: libc::sockaddr_in = unsafe { std::mem::zeroed() };
+    address.sin_family = u16::try_from(libc::AF_INET).map_err(io::Error::other)?;
+    address.sin_port = port.to_be();
+    address.sin_addr.s_addr = u32::from_ne_bytes([127, 0, 0, 1]);
+    let size = u32::try_from(size_of::<libc::sockaddr_in>()).map_err(io::Error::other)?;
+    // SAFETY: the address is of the size that is said.
+    let done = unsafe { libc::connect(socket.as_raw_fd(), (&raw const address).cast(), size) };
+    if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
 fn connect(socket: &OwnedFd, path: &Path) -> io::Result<()> {

@@ -31,7 +31,7 @@ use rustix::thread::{
 use super::headcount::Headcount;
 use super::plan::{Limits, Plan, Tier, View};
 use super::syscalls::{self, Forked};
-use super::{broker, filter, root, rules, watch};
+use super::{broker, door, filter, root, rules, watch};
 use crate::process_tree;
 
 /// The variable in which the launcher finds the plan, as JSON. It is not passed
@@ -140,7 +140,7 @@ fn serve(plan: &Plan, child: i32, questions: &OwnedFd, starter: &OwnedFd) -> io:
         }
         let [ended, alone, asked] = events.map(|event| event.revents());
         if asked.contains(PollFlags::IN) {
-            broker::answer(questions.as_fd(), &places);
+            broker::answer(questions.as_fd(), &places, plan.door);
         }
         if !alone.is_empty() {
             return Ok(End::Killed(libc::SIGKILL));
@@ -270,6 +270,9 @@ fn first_inside(
     }
     syscalls::host_name(c"sandbox").map_err(|error| step("the host name", &error))?;
     syscalls::loopback_up().map_err(|error| step("the loopback device", &error))?;
+    if let Some(door) = plan.door {
+        door::hand_out(door).map_err(|error| step("the way to the gateway", &error))?;
+    }
     root::build(plan).map_err(|error| step("the root", &error))?;
     // The program has the same user; it must not look into us.
     set_dumpable_behavior(DumpableBehavior::NotDumpable)?;

@@ -12,6 +12,7 @@
 //! connections where namespaces are not to be had. [`choose`] tries both.
 
 mod broker;
+mod door;
 mod draw;
 mod filter;
 mod headcount;
@@ -24,8 +25,10 @@ mod syscalls;
 mod toolchains;
 mod watch;
 
+pub use door::{Door, Doorway};
 pub use draw::{DrawError, Occupant, draw};
 pub use launch::{PLAN, become_program};
 pub use plan::{Limits, Plan, Terms, Tier, View};
 pub use probe::{choose, holds, try_everything};
+pub use syscalls::peer;
 pub use toolchains::{stores, terms};
