@@ -161,6 +161,7 @@ impl Inner {
         }
         let good = head.status.is_success();
         if !good {
+            self.facts.tell(Fact::ProviderFailed { status });
             self.breaker.failed(Instant::now());
             if let Some(account) = &mut account {
                 account.cost_nothing();

@@ -150,6 +150,7 @@ impl Attempt {
             over: false,
             kill_at: None,
             limited: None,
+            provider_failed: None,
             open_questions: BTreeSet::new(),
             tickets: 0,
             camera: None,

@@ -53,6 +53,10 @@ const LEAVE: Duration = Duration::from_secs(15);
 const KILL_GRACE: Duration = Duration::from_millis(200);
 const KILL_PATIENCE: Duration = Duration::from_millis(500);
 
+/// Some programs wait for as long as a provider asks them to. A seat in the
+/// session is not held for longer than this.
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+
 /// The end of the error stream that is kept for the result.
 const COMPLAINT: usize = 2_000;
 
@@ -148,6 +152,8 @@ pub(super) struct Attempt {
     /// When patience with an agent that should leave ends.
     pub(super) kill_at: Option<Instant>,
     pub(super) limited: Option<Limited>,
+    /// The status of the provider's last answer, if that was an error.
+    pub(super) provider_failed: Option<u16>,
     /// The tickets of questions that nobody has answered.
     pub(super) open_questions: BTreeSet<String>,
     /// Tickets given to hooks so far.
@@ -358,7 +364,11 @@ impl Attempt {
         self.clock.sign_of_life();
         self.waits();
         match fact {
-            Fact::Usage { spend } => self.report(Report::Usage { spend }),
+            Fact::Usage { spend } => {
+                self.provider_failed = None;
+                self.report(Report::Usage { spend });
+            }
+            Fact::ProviderFailed { status } => self.provider_failed = Some(status),
             Fact::GrantWanted { .. } => self.report(Report::GrantWanted),
             // By now somebody else may wait.
             Fact::GrantNotWanted if self.gateway.allowance().grant_waiters() > 0 => {}
@@ -366,6 +376,9 @@ impl Attempt {
             Fact::ProviderLimited { status, until } => {
                 self.limited = Some(Limited { until });
                 self.report(Report::ProviderLimited { status, until });
+                if until.is_some_and(|until| until > Timestamp::now() + LONGEST_PAUSE) {
+                    self.stop(Cause::Limited);
+                }
             }
             Fact::Refused { why: Refusal::Budget { .. } } => {
                 self.stop(Cause::Budget(BudgetScope::Agent));
@@ -537,6 +550,7 @@ fn stopped_because(cause: &Cause) -> String {
         Cause::Idle(limit) => format!("it gave no sign of life for {} s", limit.as_secs()),
         Cause::Waited(limit) => format!("it has waited for {} s", limit.as_secs()),
         Cause::Asked => "the session stops".to_owned(),
+        Cause::Limited => "the provider wants a long pause".to_owned(),
         Cause::Turns => "it has had all the turns that it may have".to_owned(),
         Cause::Breach(why) | Cause::Loop(why) | Cause::Internal(why) => why.clone(),
         Cause::Budget(BudgetScope::Agent) => "its budget is spent".to_owned(),

@@ -29,8 +29,9 @@ pub struct Codex;
 const TOKEN: &str = "BLUEFLAME_TOKEN";
 
 /// How often it asks its model again by itself, for a request that failed and for
-/// an answer that broke off.
-const RETRIES: u32 = 4;
+/// an answer that broke off. An error of the provider counts as both, so there are
+/// nine requests at most.
+const RETRIES: u32 = 2;
 
 /// What it can do besides, and must not: each of these would act without a
 /// verdict, reach out, or read what an agent can write.

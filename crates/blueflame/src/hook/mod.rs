@@ -102,10 +102,7 @@ pub fn run(arguments: impl Iterator<Item = OsString>) -> ! {
 
 /// Leaves the process with what `judge` says; with a denial if that takes too
 /// long, fails or panics.
-pub fn verdict_within(
-    patience: Duration,
-    judge: impl FnOnce() -> Result<Ruling, Broken>,
-) -> ! {
+pub fn verdict_within(patience: Duration, judge: impl FnOnce() -> Result<Ruling, Broken>) -> ! {
     std::panic::set_hook(Box::new(|panic| {
         leave(&denial(&format!("it broke down: {panic}")));
     }));
@@ -178,7 +175,8 @@ fn ask(address: &Address, event: &RawValue) -> Result<Ruling, Broken> {
         proof: address.proof.clone(),
         event,
     };
-    let mut line = serde_json::to_vec(&question).map_err(|error| Broken::Input(error.to_string()))?;
+    let mut line =
+        serde_json::to_vec(&question).map_err(|error| Broken::Input(error.to_string()))?;
     // What is one value may have been written on several lines.
     for byte in &mut line {
         if matches!(byte, b'\n' | b'\r') {

@@ -27,7 +27,8 @@ pub(super) fn call(offered: &[String], tool: &str, input: &Value) -> (String, Va
                 lines.map(|line| format!("{mark}{line}\n")).collect()
             };
             let hunk = marked('-', "old_string") + &marked('+', "new_string");
-            let patch = format!("*** Begin Patch\n*** Update File: {path}\n@@\n{hunk}*** End Patch");
+            let patch =
+                format!("*** Begin Patch\n*** Update File: {path}\n@@\n{hunk}*** End Patch");
             ("apply_patch".to_owned(), Value::String(patch))
         }
         _ => same(),

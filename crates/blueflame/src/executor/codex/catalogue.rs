@@ -43,6 +43,22 @@ pub fn of(order: &Order) -> Value {
     }]})
 }
 
+/// What it takes as a prompt at most, in characters.
+const LONGEST_PROMPT: usize = 1 << 20;
+
+/// The prompt, or where to find it.
+pub fn prompt(order: &Order) -> &str {
+    if is_long(order) {
+        "Do the job that is described in your instructions."
+    } else {
+        &order.prompt
+    }
+}
+
+fn is_long(order: &Order) -> bool {
+    order.prompt.chars().count() >= LONGEST_PROMPT
+}
+
 /// The rules of the role, in codex's own words where those of others would
 /// mislead it.
 fn instructions(order: &Order) -> String {
@@ -51,6 +67,10 @@ fn instructions(order: &Order) -> String {
         text.push_str("\n\n");
         text.push_str(OUTPUT);
         text.push_str(&schema.to_string());
+    }
+    if is_long(order) {
+        text.push_str("\n\nYour job:\n\n");
+        text.push_str(&order.prompt);
     }
     text
 }

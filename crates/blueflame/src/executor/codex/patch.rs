@@ -70,12 +70,8 @@ mod tests {
             .into_iter()
             .map(|call| (call.tool, call.input["file_path"].as_str().unwrap().to_owned()))
             .collect();
-        let expected = [
-            ("Write", "a b.txt"),
-            ("Edit", "src/x.rs"),
-            ("Write", "src/y.rs"),
-            ("Edit", "old"),
-        ];
+        let expected =
+            [("Write", "a b.txt"), ("Edit", "src/x.rs"), ("Write", "src/y.rs"), ("Edit", "old")];
         assert_eq!(named, expected.map(|(tool, path)| (tool.to_owned(), path.to_owned())));
     }
 

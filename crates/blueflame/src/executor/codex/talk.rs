@@ -13,7 +13,7 @@ use blueflame_gateway::calls::{Calls, Customs, Made};
 use serde_json::{Value, json};
 
 use super::super::{Account, Call, Conversation, Order, Ruling, Sight, Step, Told, beginning};
-use super::patch;
+use super::{catalogue, patch};
 
 /// How codex 0.166.0 tells of calls that it did not make (measured). What a
 /// command prints always has other words before it.
@@ -65,7 +65,7 @@ pub struct Talk {
 impl Talk {
     pub fn new(order: &Order) -> Self {
         Talk {
-            prompt: order.prompt.clone(),
+            prompt: catalogue::prompt(order).to_owned(),
             schema: order.output_schema.clone(),
             calls: Calls::new(CUSTOMS, order.max_turns),
             pending: BTreeMap::new(),
@@ -225,9 +225,7 @@ impl Conversation for Talk {
             Some("turn.failed") => {
                 let message = text(&event, "/error/message").unwrap_or_default().to_owned();
                 self.account.end = match status(&message) {
-                    None if !message.contains("stream disconnected") => {
-                        Told::Failed { message }
-                    }
+                    None if !message.contains("stream disconnected") => Told::Failed { message },
                     status => Told::Api { status, message },
                 };
                 vec![Step::Over]

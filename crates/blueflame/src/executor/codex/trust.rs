@@ -15,7 +15,8 @@ pub fn handler(command: &str) -> Value {
 /// its definition as compact JSON with sorted keys.
 pub fn hash(event: &str, command: &str) -> String {
     let timeout = PROGRAMS_PATIENCE.as_secs();
-    let handler = json!({"async": false, "command": command, "timeout": timeout, "type": "command"});
+    let handler =
+        json!({"async": false, "command": command, "timeout": timeout, "type": "command"});
     let definition = json!({"event_name": event, "hooks": [handler]});
     let hash = digest(&SHA256, definition.to_string().as_bytes());
     let hex: String = hash.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
@@ -29,6 +30,9 @@ mod tests {
     #[test]
     fn the_hash_is_the_one_that_codex_has() {
         // The contract tests show that 0.166.0 accepts it; this, that it stays.
-        assert_eq!(hash("pre_tool_use", "true"), "sha256:8091a255399822ce7f06a458d89f7fb7fb1ef60a4c32a9f47202cf1b5c5a7b85");
+        assert_eq!(
+            hash("pre_tool_use", "true"),
+            "sha256:8091a255399822ce7f06a458d89f7fb7fb1ef60a4c32a9f47202cf1b5c5a7b85"
+        );
     }
 }

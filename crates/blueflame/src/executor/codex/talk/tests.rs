@@ -47,7 +47,10 @@ fn what_the_hook_does_not_tell_is_looked_at() {
         json!({"cmd": "make", "login": true}),
         json!("make"),
     ] {
-        assert!(wanted(&made("exec_command", input.clone()), &bash("make"), "/w").is_err(), "{input}");
+        assert!(
+            wanted(&made("exec_command", input.clone()), &bash("make"), "/w").is_err(),
+            "{input}"
+        );
     }
     let patch = |told: &str| json!({"tool_name": "apply_patch", "tool_input": {"command": told}});
     let text = "*** Begin Patch\n*** Add File: a\n+x\n*** End Patch";
@@ -90,13 +93,19 @@ fn more_calls_than_were_allowed_are_a_breach() {
 #[test]
 fn the_end_is_told_with_its_figures() {
     let mut talk = talk(None);
-    hear(&mut talk, &json!({"type": "item.completed", "item": {"type": "agent_message", "text": "Hi"}}));
+    hear(
+        &mut talk,
+        &json!({"type": "item.completed", "item": {"type": "agent_message", "text": "Hi"}}),
+    );
     let usage = json!({"input_tokens": 100, "cached_input_tokens": 60, "output_tokens": 7});
     let steps = hear(&mut talk, &json!({"type": "turn.completed", "usage": usage}));
     assert_eq!(steps, [Step::Over]);
     let account = talk.account();
     let usage = Usage { input: 40, output: 7, cache_read: 60, cache_write: 0 };
-    assert_eq!((account.end, account.text.as_str(), account.usage), (Told::Finished, "Hi", Some(usage)));
+    assert_eq!(
+        (account.end, account.text.as_str(), account.usage),
+        (Told::Finished, "Hi", Some(usage))
+    );
 }
 
 #[test]
