@@ -52,7 +52,7 @@ fn event(number: u64) -> Event {
 fn create(directory: &Path) -> (PathBuf, Writer) {
     let path = directory.join("journal.jsonl");
     let session = SessionId::new("ses-20261115-090000").unwrap();
-    let writer = Writer::create(&path, &Header::new(session), AT).unwrap();
+    let writer = Writer::create(&path, &Header::new(session), AT, &[] as &[&Event]).unwrap();
     (path, writer)
 }
 

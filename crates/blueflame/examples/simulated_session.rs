@@ -59,11 +59,12 @@ fn write_session(directory: &Path, seed: u64) -> Result<usize, Box<dyn Error>> {
     let report = sim::run(seed).map_err(|broken| broken.to_string())?;
     let session = report.state.session.clone();
     let writable = Store::find(directory)?.for_writing(Remote::Refuse)?;
-    let (first, _) = report.journal[0];
-    let lock = RepoLock::take(&writable, &Holder::this_process(session.clone(), first))?;
+    let (first, event) = &report.journal[0];
+    let lock = RepoLock::take(&writable, &Holder::this_process(session.clone(), *first))?;
     let place = writable.begin(&session)?;
-    let mut writer = Writer::create(&place.journal(), &Header::new(session), first)?;
-    for (at, event) in &report.journal {
+    let header = Header::new(session);
+    let mut writer = Writer::create(&place.journal(), &header, *first, &[event])?;
+    for (at, event) in &report.journal[1..] {
         writer.append(&[(*at, event)])?;
     }
     lock.release()?;

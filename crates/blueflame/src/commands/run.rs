@@ -30,7 +30,7 @@ use crate::repo_lock::{Holder, RepoLock};
 use crate::report::summary;
 use crate::sandbox::{self, Tier};
 use crate::session::site::{Manner, Site};
-use crate::session::{self, Entry, Left, Session, Watch};
+use crate::session::{self, Entry, Left, Session, Watch, tidy};
 use crate::store::{SessionDir, Store, WritableStore};
 
 pub fn run(arguments: &Run, common: &Common) -> Result<ExitCode, Failure> {
@@ -70,12 +70,10 @@ pub fn start(
     let first = session::first_event(&site, goal, plan);
     let state = State::begin(now, &first).map_err(|illegal| Failure::new(Kind::Usage, illegal))?;
     let header = Header::new(site.session.id().clone());
-    let mut journal = Writer::create(&site.session.journal(), &header, now)
+    let journal = Writer::create(&site.session.journal(), &header, now, &[&first])
         .map_err(|error| Failure::new(Kind::Internal, error))?;
-    let written =
-        journal.append(&[(now, &first)]).map_err(|error| Failure::new(Kind::Internal, error))?;
     let watch = Watch::new(json);
-    watch.data(Entry { seq: written.start, at: now, epoch: journal.epoch() }, &first);
+    watch.data(Entry { seq: journal.last(), at: now, epoch: journal.epoch() }, &first);
     let id = site.session.id().clone();
     let journal_file = site.session.journal();
     eprintln!("session {id} begins; `blueflame status` shows it from another terminal");
@@ -104,6 +102,8 @@ pub fn go_on(
     let site = Arc::new(Site::new(loaded, directory, state.started_at, asking.manner(tier))?);
     if let Some(end) = state.ended() {
         eprintln!("session {id} has ended: {}", crate::narrate::ending(end));
+        // Whoever ended it may have died before tidying up.
+        tidy::after_session(&site, &state);
         lock.release()?;
         return Ok(ExitCode::SUCCESS);
     }

@@ -72,11 +72,19 @@ pub struct Writer<D = File> {
 }
 
 impl Writer {
-    /// Begins a journal, in epoch 1. The file appears with its whole header, or
-    /// not at all.
-    pub fn create(path: &Path, header: &Header, at: Timestamp) -> Result<Writer, OpenError> {
-        let (line, head) = record::encode_header(header, at)?;
-        atomic_file::create(path, |file| file.write_all(&line))?;
+    /// Begins a journal, in epoch 1. The file appears with its whole header and
+    /// its first events, or not at all.
+    pub fn create<E: Serialize>(
+        path: &Path,
+        header: &Header,
+        at: Timestamp,
+        first: &[&E],
+    ) -> Result<Writer, OpenError> {
+        let (mut lines, mut head) = record::encode_header(header, at)?;
+        for event in first {
+            record::encode(&mut lines, &mut head, (at, 1), event)?;
+        }
+        atomic_file::create(path, |file| file.write_all(&lines))?;
         let disk = OpenOptions::new().append(true).open(path).map_err(disk(path, "open"))?;
         Ok(Writer::on(disk, path, head, 1))
     }
@@ -106,6 +114,11 @@ impl Writer {
 impl<D: Disk> Writer<D> {
     fn on(disk: D, path: &Path, head: Head, epoch: u32) -> Self {
         Writer { disk, path: path.to_owned(), head, epoch, stopped: None, batch: Vec::new() }
+    }
+
+    /// The number of the last record.
+    pub fn last(&self) -> u64 {
+        self.head.seq
     }
 
     /// Writes a batch and waits until the disk has it. Gives the sequence numbers
@@ -271,7 +284,7 @@ mod tests {
     fn a_journal_that_somebody_else_changed_or_removed_gets_nothing_more() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("journal.jsonl");
-        let mut writer = Writer::create(&path, &header(), NOW).unwrap();
+        let mut writer = Writer::create::<Value>(&path, &header(), NOW, &[]).unwrap();
         let written = fs::read(&path).unwrap();
 
         fs::write(&path, [written.as_slice(), b"x"].concat()).unwrap();
@@ -290,7 +303,7 @@ mod tests {
     fn each_opening_is_a_new_epoch_and_a_journal_is_begun_once() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("journal.jsonl");
-        let mut writer = Writer::create(&path, &header(), NOW).unwrap();
+        let mut writer = Writer::create::<Value>(&path, &header(), NOW, &[]).unwrap();
         writer.append(&[(NOW, &event(1))]).unwrap();
         for epoch in [2, 3] {
             let mut opened = Writer::open(&path, |_| Ok(())).unwrap();
@@ -305,14 +318,17 @@ mod tests {
         })
         .unwrap();
         assert_eq!(epochs, [1, 2, 3]);
-        assert!(matches!(Writer::create(&path, &header(), NOW), Err(OpenError::Create(_))));
+        assert!(matches!(
+            Writer::create::<Value>(&path, &header(), NOW, &[]),
+            Err(OpenError::Create(_))
+        ));
     }
 
     #[test]
     fn what_is_not_understood_keeps_the_file_closed_and_unrepaired() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("journal.jsonl");
-        let mut writer = Writer::create(&path, &header(), NOW).unwrap();
+        let mut writer = Writer::create::<Value>(&path, &header(), NOW, &[]).unwrap();
         writer.append(&[(NOW, &event(1))]).unwrap();
         let torn = [fs::read(&path).unwrap().as_slice(), b"{\"q\":3"].concat();
         fs::write(&path, &torn).unwrap();

@@ -17,7 +17,6 @@ use super::brief::{Brief, Spending};
 use super::merging;
 use super::prepare::workspace_of;
 use super::site::Site;
-use super::tidy;
 use crate::attempt::sealed::{Ending, Sealed};
 use crate::ground::RealGround;
 use crate::landing::{FoldOrder, Merger};
@@ -46,12 +45,6 @@ impl From<String> for Unknown {
 /// The outcome of a run. Looking at what a worker left takes a while. The error
 /// says what keeps us from taking it over; it can be tried again.
 pub fn outcome(site: &Site, run: &Run, sealed: Sealed) -> Result<Outcome, String> {
-    let outcome = look(site, run, sealed)?;
-    tidy::after_reading(site, &run.work);
-    Ok(outcome)
-}
-
-fn look(site: &Site, run: &Run, sealed: Sealed) -> Result<Outcome, String> {
     let output = match sealed.ending {
         Ending::Failed(outcome) => return Ok(outcome),
         Ending::Stopped { output, .. } => output.unwrap_or_default(),

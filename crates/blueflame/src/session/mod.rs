@@ -21,7 +21,7 @@ mod resume;
 pub mod reverting;
 mod review;
 pub mod site;
-mod tidy;
+pub mod tidy;
 mod watch;
 pub mod weaker;
 

@@ -3,13 +3,15 @@
 use std::fs;
 use std::time::Duration;
 
-use blueflame_core::event::{Event, Work};
+use blueflame_core::event::Event;
 use blueflame_core::ids::AgentId;
-use blueflame_core::money::{Budget, Spend};
+use blueflame_core::money::Spend;
+use blueflame_core::state::crew::Agent;
 use tokio::time::Instant;
 
 use super::agents::{self, Run};
 use super::brief::Brief;
+use super::prepare::Job;
 use super::{Session, Unrecorded, internal};
 use crate::attempt::directory::{Directory, DirectoryError, Standing};
 use crate::attempt::messages::Command;
@@ -25,28 +27,16 @@ impl Session {
     pub async fn take_over(&mut self, repaired_bytes: Option<u64>) -> Result<(), Failure> {
         let verify = Some(self.site.config.merge.verify.clone());
         self.record(&Event::SessionResumed { repaired_bytes, verify }).map_err(internal)?;
-        let live: Vec<(AgentId, Work, bool, Budget)> = self
-            .state
-            .crew
-            .live()
-            .iter()
-            .map(|(id, agent)| {
-                (id.clone(), agent.work.clone(), agent.process.is_some(), agent.grant)
-            })
-            .collect();
-        for (agent, work, known, grant) in live {
-            self.account_for(agent, work, known, grant).await?;
+        let live = self.state.crew.live().clone();
+        for (id, agent) in live {
+            self.account_for(id, agent).await?;
         }
         Ok(())
     }
 
-    async fn account_for(
-        &mut self,
-        agent: AgentId,
-        work: Work,
-        known: bool,
-        grant: Budget,
-    ) -> Result<(), Failure> {
+    async fn account_for(&mut self, id: AgentId, agent: Agent) -> Result<(), Failure> {
+        let Agent { work, executor, cap, grant, process, .. } = agent;
+        let (agent, known) = (id, process.is_some());
         let directory = self.site.attempt(&work, &agent);
         let standing = settled(&directory).await.map_err(internal)?;
         let Some(brief) = Brief::of(&self.state, &work) else {
@@ -54,8 +44,12 @@ impl Session {
         };
         let run = Run { agent: agent.clone(), work, brief };
         match standing {
-            // It never began, so it spent nothing.
-            Standing::NotStarted => self.lost(agent, Some(Spend::default())),
+            // It was decided and never done, so it is done now. Nothing was spent.
+            Standing::NotStarted => {
+                let Run { agent, work, brief } = run;
+                self.spawn(Job { agent, work, executor, cap, grant, brief });
+                Ok(())
+            }
             Standing::Lost { spend } => {
                 agents::end_leftovers(&self.site.attempt(&run.work, &agent), &self.post);
                 self.lost(agent, spend)

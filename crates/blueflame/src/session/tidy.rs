@@ -12,25 +12,23 @@ use super::bench;
 use super::site::Site;
 use crate::workspace::WorkspaceName;
 
-/// Before the end of a run is recorded: whoever only reads leaves nothing in a
-/// workspace that could be needed once more.
-pub fn after_reading(site: &Site, work: &Work) {
-    match work {
-        Work::Plan | Work::Validate { .. } => {
-            let _ = site.workspaces.remove_named(&WorkspaceName::of(work));
-        }
-        Work::Develop { .. } | Work::Resolve { .. } => {}
-    }
-}
-
 /// After the end of a run was recorded, and not before: if the orchestrator dies
-/// in between, the next one looks at the workspace again. A merger's is left to
-/// the end, because its name may be used again. One that cannot be removed is
-/// found by `blueflame cleanup`.
+/// in between, the next one looks at the workspace again. A name may be used
+/// again at once, so the workspace loses it first. A merger's is left to the end,
+/// and work that failed is kept.
 pub fn after_work(site: &Arc<Site>, work: &Work, outcome: &Outcome) {
-    if matches!((work, outcome), (Work::Develop { .. }, Outcome::Finished { .. })) {
-        let (site, name) = (Arc::clone(site), WorkspaceName::of(work));
-        spawn_blocking(move || site.workspaces.remove_named(&name));
+    let needed = match work {
+        Work::Plan | Work::Validate { .. } => false,
+        Work::Develop { .. } => !matches!(outcome, Outcome::Finished { .. }),
+        Work::Resolve { .. } => true,
+    };
+    if needed {
+        return;
+    }
+    // One that cannot be removed is found at the end, and by `blueflame cleanup`.
+    if let Ok(Some(leftover)) = site.workspaces.put_away(&WorkspaceName::of(work)) {
+        let site = Arc::clone(site);
+        spawn_blocking(move || site.workspaces.remove_leftover(&leftover));
     }
 }
 

@@ -68,7 +68,8 @@ impl Workspaces {
         order: &Order,
         content: &Oid,
     ) -> Result<Vec<fittings::LeftOut>, WorkspaceError> {
-        fs::create_dir(staging).map_err(failed("make", staging))?;
+        // The directory around it goes with the last workspace, perhaps just now.
+        fs::create_dir_all(staging).map_err(failed("make", staging))?;
         Call::plain_without_git_dir(staging)
             .words(&["init", "--quiet", "--template=", "-b", &workspace.branch])
             .word(format!("--object-format={}", self.plain.format().name()))

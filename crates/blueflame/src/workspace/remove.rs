@@ -14,7 +14,7 @@ use super::{Workspace, WorkspaceName, Workspaces};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Leftover {
     pub session: SessionId,
-    /// `None` for one that was never finished.
+    /// `None` for one that was never finished, or that is on its way out.
     pub name: Option<WorkspaceName>,
     pub path: PathBuf,
 }
@@ -31,6 +31,24 @@ impl Workspaces {
         remove_leftover(&self.root, &self.path_of(name))?;
         let references = [self.base_ref(name), self.restored_ref(name)];
         self.delete(references.iter().map(String::as_str))
+    }
+
+    /// Takes a workspace its name, so that another can have it. `None` if there is
+    /// none.
+    pub fn put_away(&self, name: &WorkspaceName) -> Result<Option<Leftover>, WorkspaceError> {
+        let path = self.path_of(name);
+        let nameless = |number: u32| path.with_file_name(format!(".{name}.gone{number}"));
+        // Several of the same name may be on their way out.
+        let free = (1..).map(nameless).find(|place| fs::symlink_metadata(place).is_err());
+        let Some(place) = free else { return Ok(None) };
+        match fs::rename(&path, &place) {
+            Ok(()) => {
+                let session = self.session.clone();
+                Ok(Some(Leftover { session, name: None, path: place }))
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(failed("move", &path)(error)),
+        }
     }
 
     /// What is there, of any session.

@@ -56,7 +56,7 @@ pub fn header() -> Header {
 }
 
 pub fn create(path: &Path) -> Writer {
-    Writer::create(path, &header(), at(1)).unwrap()
+    Writer::create::<Sample>(path, &header(), at(1), &[]).unwrap()
 }
 
 /// A journal that ends with record `last`.

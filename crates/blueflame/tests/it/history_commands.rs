@@ -60,7 +60,7 @@ fn retell(journal: &Path, words: &[&str], by: &str) {
     std::fs::remove_file(journal).unwrap();
     let header = Header::new(SessionId::new(SESSION).unwrap());
     let now = blueflame_testkit::sim::world::timestamp(0);
-    let mut writer = Writer::create(journal, &header, now).unwrap();
+    let mut writer = Writer::create::<Event>(journal, &header, now, &[]).unwrap();
     for line in told.lines().skip(1) {
         let event: Event = serde_json::from_str(line).unwrap();
         writer.append(&[(now, &event)]).unwrap();

@@ -5,6 +5,7 @@
 mod checking;
 mod cleaning;
 mod conflicts;
+mod crash;
 mod evidence;
 mod gates;
 mod hooks;

@@ -20,6 +20,9 @@ pub const BLUEFLAME: &str = env!("CARGO_BIN_EXE_blueflame");
 /// Nothing here takes this long; a test that would wait for ever fails instead.
 const PATIENCE: Duration = Duration::from_secs(120);
 
+/// What goes on with a session, with the answers of its stage.
+pub const RESUME: [&str; 3] = ["resume", "--decisions-file", "../decisions.yaml"];
+
 pub struct Stage {
     pub env: TestEnv,
 }
@@ -129,7 +132,7 @@ impl Stage {
         self.start_with(&self.run_arguments(), variables)
     }
 
-    fn run_arguments(&self) -> Vec<&'static str> {
+    pub fn run_arguments(&self) -> Vec<&'static str> {
         let mut arguments =
             vec!["run", "--task", "Do it.", "--decisions-file", "../decisions.yaml"];
         if self.env.path("plan.yaml").exists() {
@@ -143,7 +146,7 @@ impl Stage {
     }
 
     pub fn go_on(&self) -> Running<'_> {
-        self.start(&["resume", "--decisions-file", "../decisions.yaml"])
+        self.start(&RESUME)
     }
 
     /// Starts the program and lets it run. What it says goes to files, so that
@@ -153,11 +156,22 @@ impl Stage {
     }
 
     fn start_with(&self, arguments: &[&str], variables: &[(&str, &str)]) -> Running<'_> {
-        let number =
-            (0..1000).find(|number| !self.env.path(format!("out.{number}")).exists()).unwrap();
-        let [stdout, stderr] = ["out", "err"].map(|name| self.env.path(format!("{name}.{number}")));
         let mut command = self.command(arguments);
         command.envs(variables.iter().copied());
+        self.let_run(command)
+    }
+
+    /// The same in the hands of another program, which is given its command line.
+    pub fn start_under(&self, wrapper: &[String], arguments: &[&str]) -> Running<'_> {
+        let mut command = self.env.command(&wrapper[0]);
+        command.args(&wrapper[1..]).arg(BLUEFLAME).args(arguments);
+        command.current_dir(self.repository());
+        self.let_run(command)
+    }
+
+    fn let_run(&self, mut command: Command) -> Running<'_> {
+        let number = (0..).find(|number| !self.env.path(format!("out.{number}")).exists()).unwrap();
+        let [stdout, stderr] = ["out", "err"].map(|name| self.env.path(format!("{name}.{number}")));
         command.stdin(Stdio::null());
         command.stdout(fs::File::create(&stdout).unwrap());
         command.stderr(fs::File::create(&stderr).unwrap());
@@ -165,10 +179,12 @@ impl Stage {
         Running { stage: self, child, stdout, stderr }
     }
 
+    /// Sessions that began, the newest last.
     pub fn sessions(&self) -> Vec<PathBuf> {
         let entries = fs::read_dir(self.repository().join(".git/blueflame/sessions"));
         let mut found: Vec<PathBuf> =
             entries.into_iter().flatten().map(|entry| entry.unwrap().path()).collect();
+        found.retain(|path| path.join("journal.jsonl").exists());
         found.sort();
         found
     }
@@ -236,17 +252,26 @@ impl Stage {
             .collect()
     }
 
-    /// What still runs of this stage, found by its environment.
-    pub fn processes(&self) -> Vec<String> {
+    /// What still runs of this stage, found by its environment: numbers and
+    /// command lines.
+    pub fn running(&self) -> Vec<(i32, String)> {
         let root = self.env.root().as_os_str().as_encoded_bytes().to_vec();
         let entries = fs::read_dir("/proc").unwrap().flatten().map(|entry| entry.path());
         let ours = entries.filter(|path| {
             let environment = fs::read(path.join("environ")).unwrap_or_default();
             environment.windows(root.len()).any(|window| window == root)
         });
-        ours.map(|path| fs::read_to_string(path.join("cmdline")).unwrap_or_default())
-            .filter(|line| !line.is_empty())
-            .collect()
+        ours.filter_map(|path| {
+            let line = fs::read_to_string(path.join("cmdline")).unwrap_or_default();
+            let pid = path.file_name()?.to_str()?.parse().ok()?;
+            (!line.is_empty()).then_some((pid, line))
+        })
+        .collect()
+    }
+
+    /// Only their command lines.
+    pub fn processes(&self) -> Vec<String> {
+        self.running().into_iter().map(|(_, line)| line).collect()
     }
 
     /// What has to be true after any session that came to its end.
@@ -324,6 +349,11 @@ impl Running<'_> {
     pub fn kill(mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
+    }
+
+    /// The same, unless it has ended by itself; how it went says [`end`](Self::end).
+    pub fn kill_if_alive(&mut self) {
+        let _ = self.child.kill();
     }
 
     fn said(&self) -> String {
