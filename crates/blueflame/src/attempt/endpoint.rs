@@ -184,6 +184,7 @@ mod tests {
                 question(1, "codex", "wrong", "{}"),
                 good.trim_end().to_owned(),
                 "garbage\n".to_owned(),
+                question(1, "codex", "right", &("[".repeat(500) + &"]".repeat(500))),
                 "\n".to_owned(),
                 String::new(),
                 // Nobody answers this one.

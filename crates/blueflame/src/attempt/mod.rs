@@ -11,7 +11,7 @@ mod clock;
 pub mod conclude;
 mod control;
 pub mod directory;
-mod endpoint;
+pub mod endpoint;
 mod finish;
 mod frames;
 mod judge;

@@ -102,8 +102,6 @@ fn input_that_is_no_event_is_denied() {
     let answerer = Answerer::saying(ALLOW);
     let socket = answerer.socket();
     let huge = format!("{{\"hook_event_name\":\"{}\"}}", "x".repeat(9 << 20));
-    let deep =
-        format!("{{\"hook_event_name\":\"x\",\"a\":{}1{}}}", "[".repeat(500), "]".repeat(500));
     for (input, why) in [
         (&b""[..], "what it was told cannot be read"),
         (b"hello", "what it was told cannot be read"),
@@ -114,7 +112,6 @@ fn input_that_is_no_event_is_denied() {
         (b"[]", "what it was told cannot be read"),
         (b"{\"hook_event_name\":\"Pre\xff\xfe\"}", "utf-8"),
         (huge.as_bytes(), "more than 8388608 bytes"),
-        (deep.as_bytes(), "recursion limit"),
     ] {
         assert_denied(&ask(&socket, input), why);
     }
