@@ -9,10 +9,12 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::process::Stdio;
 
+use blueflame_core::config;
 use blueflame_core::money::Spend;
 use blueflame_core::policy::Policy;
 use blueflame_gateway::allowance::Allowance;
 use blueflame_gateway::credential::{Credential, Token};
+use blueflame_gateway::dialect::Dialect;
 use blueflame_gateway::gateway::{Gateway, Listener, Settings};
 use blueflame_gateway::prices::Prices;
 use blueflame_gateway::recording::Recording;
@@ -54,6 +56,16 @@ impl Attempt {
             return Err(cannot(format!(
                 "the executor `{}` takes no login: `gateway.passthrough_auth` is for claude",
                 spec.executor
+            )));
+        }
+        if spec.model.gateway.upstream == config::Upstream::Anthropic
+            && executor.speaks() != Dialect::Messages
+        {
+            return Err(cannot(format!(
+                "the executor `{}` cannot ask Anthropic: set `gateway.upstream` to `openai` or \
+                 to an address that serves `{}`",
+                spec.executor,
+                executor.speaks().path()
             )));
         }
         let policy = Policy::new(spec.policy.clone()).map_err(cannot)?;

@@ -92,6 +92,10 @@ impl Executor for Codex {
         Some(Dialect::Codex)
     }
 
+    fn speaks(&self) -> blueflame_gateway::dialect::Dialect {
+        blueflame_gateway::dialect::Dialect::Responses
+    }
+
     fn needs_port(&self) -> bool {
         true
     }

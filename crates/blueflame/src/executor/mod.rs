@@ -58,6 +58,11 @@ pub trait Executor: fmt::Debug + Sync {
         false
     }
 
+    /// In whose words it asks its model.
+    fn speaks(&self) -> blueflame_gateway::dialect::Dialect {
+        blueflame_gateway::dialect::Dialect::Messages
+    }
+
     /// Whether it can use a login of the person ([`Ground::login`]).
     fn takes_login(&self) -> bool {
         false
