@@ -123,6 +123,7 @@ fn denial(why: &str) -> Ruling {
 
 /// Says the verdict and ends the process. Only one verdict is ever said: whoever
 /// comes second while the first is stuck leaves with a denial.
+#[expect(clippy::exit, reason = "a verdict is an exit code, whoever comes to it")]
 fn leave(ruling: &Ruling) -> ! {
     static SAYING: Mutex<()> = Mutex::new(());
     let Ok(_saying) = SAYING.try_lock() else { process::exit(DENIED) };

@@ -13,26 +13,28 @@ pub(super) fn call(offered: &[String], tool: &str, input: &Value) -> (String, Va
     }
     let text = |key: &str| input.get(key).and_then(Value::as_str);
     let run = |command: &str| ("exec_command".to_owned(), json!({"cmd": command}));
+    let change = |marks: &str| {
+        let change = format!("*** Begin Patch\n{marks}*** End Patch");
+        ("apply_patch".to_owned(), Value::String(change))
+    };
     match (tool, text("command"), text("file_path"), text("content")) {
         ("Bash", Some(command), _, _) => run(command),
         ("Read", _, Some(path), _) => run(&format!("cat '{path}'")),
         ("Write", _, Some(path), Some(content)) if offers("apply_patch") => {
-            let lines: String = content.lines().map(|line| format!("+{line}\n")).collect();
-            let patch = format!("*** Begin Patch\n*** Add File: {path}\n{lines}*** End Patch");
-            ("apply_patch".to_owned(), Value::String(patch))
+            change(&format!("*** Add File: {path}\n{}", marked('+', content)))
         }
         ("Edit", _, Some(path), _) if offers("apply_patch") => {
-            let marked = |mark: char, key: &str| -> String {
-                let lines = text(key).unwrap_or_default().lines();
-                lines.map(|line| format!("{mark}{line}\n")).collect()
-            };
-            let hunk = marked('-', "old_string") + &marked('+', "new_string");
-            let patch =
-                format!("*** Begin Patch\n*** Update File: {path}\n@@\n{hunk}*** End Patch");
-            ("apply_patch".to_owned(), Value::String(patch))
+            let [old, new] = ["old_string", "new_string"].map(|key| text(key).unwrap_or_default());
+            let hunk = marked('-', old) + &marked('+', new);
+            change(&format!("*** Update File: {path}\n@@\n{hunk}"))
         }
         _ => same(),
     }
+}
+
+/// Every line with a mark before it.
+fn marked(mark: char, text: &str) -> String {
+    text.lines().flat_map(|line| [mark.to_string(), line.to_owned(), "\n".to_owned()]).collect()
 }
 
 #[cfg(test)]

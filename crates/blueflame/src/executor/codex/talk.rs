@@ -119,7 +119,7 @@ impl Talk {
     fn ended(&mut self, item: &Value) -> Vec<Step> {
         match text(item, "/type") {
             Some("agent_message") => {
-                self.text = text(item, "/text").unwrap_or_default().to_owned();
+                text(item, "/text").unwrap_or_default().clone_into(&mut self.text);
                 vec![Step::Show(Sight::Said { text: beginning(&self.text) })]
             }
             Some("command_execution" | "file_change" | "mcp_tool_call") => {
@@ -214,9 +214,12 @@ impl Conversation for Talk {
         match text(&event, "/type") {
             Some("item.started") => self.began(&event["item"]),
             Some("item.completed") => self.ended(&event["item"]),
-            Some("error") => match retried(text(&event, "/message").unwrap_or_default()) {
-                Some(status) => vec![Step::Show(Sight::Retries { status })],
-                None => Vec::new(),
+            // Other errors are followed by the end of the turn.
+            Some("error") => match text(&event, "/message") {
+                Some(message) if message.starts_with("Reconnecting") => {
+                    vec![Step::Show(Sight::Retries { status: status(message) })]
+                }
+                _ => Vec::new(),
             },
             Some("turn.completed") => {
                 self.completed(&event);
@@ -294,11 +297,6 @@ impl Conversation for Talk {
 
 fn rule(ticket: &str, ruling: Ruling) -> Step {
     Step::Rule { ticket: ticket.to_owned(), ruling }
-}
-
-/// Whether a message is about one more try, and what went wrong before it.
-fn retried(message: &str) -> Option<Option<u16>> {
-    message.starts_with("Reconnecting").then(|| status(message))
 }
 
 /// The status of an HTTP answer that a message speaks of.

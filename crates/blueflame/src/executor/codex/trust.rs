@@ -19,8 +19,7 @@ pub fn hash(event: &str, command: &str) -> String {
         json!({"async": false, "command": command, "timeout": timeout, "type": "command"});
     let definition = json!({"event_name": event, "hooks": [handler]});
     let hash = digest(&SHA256, definition.to_string().as_bytes());
-    let hex: String = hash.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
-    format!("sha256:{hex}")
+    hash.as_ref().iter().fold("sha256:".to_owned(), |text, byte| format!("{text}{byte:02x}"))
 }
 
 #[cfg(test)]
