@@ -3,7 +3,7 @@
 use std::fmt::{self, Write as _};
 use std::io::IsTerminal as _;
 
-use anstream::eprint;
+use crate::stderr::eprint;
 use blueflame_core::yaml::{Problem, Severity, Span};
 use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan};
 

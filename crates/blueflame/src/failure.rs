@@ -6,7 +6,7 @@
 use std::fmt;
 use std::process::ExitCode;
 
-use anstream::eprintln;
+use crate::stderr::eprintln;
 
 /// Why the program ends with anything but success.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -40,6 +40,7 @@ pub mod report;
 pub mod sandbox;
 pub mod session;
 mod starter;
+pub mod stderr;
 pub mod stdout;
 pub mod store;
 mod survey;

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::io::{BufRead, Read as _};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use anstream::eprintln;
+use crate::stderr::eprintln;
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot, watch};
 

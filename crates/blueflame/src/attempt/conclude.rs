@@ -11,6 +11,7 @@ use jiff::Timestamp;
 
 use super::sealed::Ending;
 use crate::executor::{Account, Told};
+use crate::sandbox;
 
 /// Why we ended a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -75,7 +76,7 @@ impl std::fmt::Display for Exit {
         match self {
             Exit::Never => f.write_str("never started"),
             Exit::Code(code) => write!(f, "exit code {code}"),
-            Exit::Signal(signal) => write!(f, "signal {signal}"),
+            Exit::Signal(signal) => write!(f, "signal {signal}{}", sandbox::limit_behind(*signal)),
         }
     }
 }
@@ -149,7 +150,10 @@ pub fn conclude(known: &Known, now: Timestamp) -> Ending {
         Told::Failed { message } => crashed(shortened(message)),
         Told::Nothing => match known.exit {
             Exit::Never => crashed(format!("it could not be started: {}", known.complaint)),
-            Exit::Signal(SIGKILL) => Ending::Failed(Outcome::Killed { by: Killer::Other }),
+            Exit::Signal(SIGKILL) => match sandbox::excess_told(&known.complaint) {
+                Some(why) => crashed(why.to_owned()),
+                None => Ending::Failed(Outcome::Killed { by: Killer::Other }),
+            },
             exit if known.complaint.is_empty() => {
                 crashed(format!("it left without a word: {exit}"))
             }
@@ -271,6 +275,27 @@ mod tests {
         assert_eq!(until(&limited(None)), now + UNNAMED_PAUSE);
         assert_eq!(until(&limited(Some(now - Duration::from_secs(5)))), now + UNNAMED_PAUSE);
         assert_eq!(until(&api(Some(529))), now + OVERLOADED_PAUSE);
+    }
+
+    #[test]
+    fn a_limit_that_was_passed_is_named() {
+        let killed = |complaint: &str| Known {
+            exit: Exit::Signal(SIGKILL),
+            complaint: complaint.into(),
+            ..told(Told::Nothing)
+        };
+        let over = killed("cc: busy\nblueflame: over a limit: it filled 9 MiB\n");
+        let detail = "it filled 9 MiB".to_owned();
+        let named = Ending::Failed(Outcome::Crashed { detail });
+        assert_eq!(conclude(&over, Timestamp::UNIX_EPOCH), named);
+        let other = Ending::Failed(Outcome::Killed { by: Killer::Other });
+        assert_eq!(conclude(&killed("cc: busy\n"), Timestamp::UNIX_EPOCH), other);
+        let slow = Known { exit: Exit::Signal(24), ..killed("") };
+        let Ending::Failed(Outcome::Crashed { detail }) = conclude(&slow, Timestamp::UNIX_EPOCH)
+        else {
+            panic!("it did not crash");
+        };
+        assert!(detail.contains("sandbox.max_cpu_seconds"), "{detail}");
     }
 
     #[test]

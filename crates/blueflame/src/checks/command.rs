@@ -30,7 +30,7 @@ use tokio::time::{Instant, timeout};
 use super::runner::{GRACE, Report};
 use crate::capture::Capture;
 use crate::prompts::{Check, CheckResult};
-use crate::sandbox::{self, Limits, Occupant, Terms};
+use crate::sandbox::{self, Occupant, Terms};
 
 /// What is kept of the output: its first and its last bytes.
 const HEAD: usize = 16 << 10;
@@ -60,7 +60,7 @@ pub struct Surroundings {
     /// Whatever else is in the environment. `LANG`, `TERM` and `CI` give way
     /// to it, `HOME` and `TMPDIR` do not.
     pub variables: BTreeMap<String, String>,
-    /// What confines them; limits are their own.
+    /// What confines them.
     pub sandbox: Terms,
 }
 
@@ -127,8 +127,13 @@ impl fmt::Display for CommandExit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             CommandExit::Passed => f.write_str("passed"),
-            CommandExit::Failed { code } => write!(f, "failed with exit code {code}"),
-            CommandExit::Killed { signal } => write!(f, "was ended by signal {signal}"),
+            CommandExit::Failed { code } => {
+                // How a shell tells of a signal.
+                write!(f, "failed with exit code {code}{}", sandbox::limit_behind(code - 128))
+            }
+            CommandExit::Killed { signal } => {
+                write!(f, "was ended by signal {signal}{}", sandbox::limit_behind(*signal))
+            }
             CommandExit::TimedOut { after } => {
                 write!(f, "took longer than {} s and was stopped", after.as_secs_f32())
             }
@@ -171,7 +176,8 @@ fn start(order: Order<'_>, surroundings: &Surroundings) -> io::Result<Running> {
     if !order.directory.is_dir() {
         return Err(io::Error::other(format!("`{}` is no directory", order.directory.display())));
     }
-    let terms = Terms { limits: Limits::of_commands(), ..surroundings.sandbox.clone() };
+    let terms = surroundings.sandbox.clone();
+    let terms = Terms { limits: terms.limits.of_commands(), ..terms };
     let occupant = Occupant {
         ground: order.directory,
         reach: Reach::Everything,

@@ -2,7 +2,7 @@
 
 use std::io::{self, IsTerminal as _};
 
-use anstream::eprint;
+use crate::stderr::eprint;
 
 /// What an empty line stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use anstream::eprintln;
+use crate::stderr::eprintln;
 use blueflame_core::event::Event;
 use blueflame_core::ids::SessionId;
 use jiff::{SignedDuration, Timestamp};

@@ -1,6 +1,6 @@
 //! `blueflame config`: check, show, schema.
 
-use anstream::eprintln;
+use crate::stderr::eprintln;
 use blueflame_core::config::{self, NEWEST_SCHEMA};
 use blueflame_core::yaml;
 

@@ -6,7 +6,7 @@ use std::fs::{self, OpenOptions};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use anstream::eprintln;
+use crate::stderr::eprintln;
 use blueflame_core::config;
 
 use super::asking::{self, Enter, Said};

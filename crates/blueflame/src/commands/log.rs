@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::Duration;
 
-use anstream::eprintln;
+use crate::stderr::eprintln;
 use blueflame_core::event::Event;
 use blueflame_core::ids::{AgentId, ChangesetId, TaskId};
 use blueflame_core::yaml::closest;

@@ -3,7 +3,7 @@
 use std::io::{self, BufRead as _, IsTerminal as _, Read as _};
 use std::ops::ControlFlow;
 
-use anstream::eprintln;
+use crate::stderr::eprintln;
 use blueflame_core::ids::Role;
 use blueflame_core::lock_path::LockPath;
 use blueflame_core::policy::{Decision, Policy, PolicyRules, Rule, Scope, ToolCall, Verdict};

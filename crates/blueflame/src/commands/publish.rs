@@ -1,7 +1,7 @@
 //! `blueflame publish`: brings landed changesets to the base branch, when that
 //! had to wait for the person.
 
-use anstream::eprintln;
+use crate::stderr::eprintln;
 use blueflame_core::config::MergeTarget;
 use blueflame_core::ids::{ChangesetId, Oid};
 use blueflame_core::state::State;

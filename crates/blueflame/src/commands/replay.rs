@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use anstream::{eprint, eprintln};
+use crate::stderr::{eprint, eprintln};
 use blueflame_core::config::file::ConfigFile;
 use blueflame_core::decide::was_decided;
 use blueflame_core::state::State;

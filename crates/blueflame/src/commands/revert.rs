@@ -1,7 +1,7 @@
 //! `blueflame revert`: takes a landed changeset back, by the way that work
 //! takes: checked, landed, published.
 
-use anstream::eprintln;
+use crate::stderr::eprintln;
 use blueflame_core::ids::{ChangesetId, SessionId};
 use blueflame_core::state::State;
 use blueflame_core::yaml::closest;

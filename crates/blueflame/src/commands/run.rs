@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anstream::eprintln;
+use crate::stderr::eprintln;
 use blueflame_core::config::Config;
 use blueflame_core::event::End;
 use blueflame_core::ids::{ExecutorName, SessionId};
@@ -28,7 +28,7 @@ use crate::journal::{Header, Writer};
 use crate::people::{Decisions, Respondent, Terminal};
 use crate::repo_lock::{Holder, RepoLock};
 use crate::report::summary;
-use crate::sandbox::{self, Tier};
+use crate::sandbox::{self, Boundary};
 use crate::session::site::{Manner, Site};
 use crate::session::{self, Entry, Left, Session, Watch, tidy};
 use crate::store::{SessionDir, Store, WritableStore};
@@ -62,11 +62,11 @@ pub fn start(
     asking: &Asking,
     json: bool,
 ) -> Result<ExitCode, Failure> {
-    let tier = check_prerequisites(&loaded)?;
+    let boundary = check_prerequisites(&loaded)?;
     let prepared = asking.prepared()?;
     let now = free_moment(store)?;
     let (lock, directory) = begin(store, now)?;
-    let site = Arc::new(Site::new(loaded, directory, now, asking.manner(tier))?);
+    let site = Arc::new(Site::new(loaded, directory, now, asking.manner(boundary))?);
     let first = session::first_event(&site, goal, plan);
     let state = State::begin(now, &first).map_err(|illegal| Failure::new(Kind::Usage, illegal))?;
     let header = Header::new(site.session.id().clone());
@@ -94,12 +94,12 @@ pub fn go_on(
     let journal_file = directory.journal();
     let rules = history::fold(&journal_file, None, |_| {})?.state.rules;
     loaded.config.executors.chains = rules.executors;
-    let tier = check_prerequisites(&loaded)?;
+    let boundary = check_prerequisites(&loaded)?;
     let prepared = asking.prepared()?;
     let now = Timestamp::now();
     let lock = RepoLock::take(store, &Holder::this_process(id.clone(), now))?;
     let (journal, state, repaired) = session::reopen(&directory)?;
-    let site = Arc::new(Site::new(loaded, directory, state.started_at, asking.manner(tier))?);
+    let site = Arc::new(Site::new(loaded, directory, state.started_at, asking.manner(boundary))?);
     if let Some(end) = state.ended() {
         eprintln!("session {id} has ended: {}", crate::narrate::ending(end));
         // Whoever ended it may have died before tidying up.
@@ -177,8 +177,8 @@ impl Asking {
         }
     }
 
-    fn manner(&self, tier: Tier) -> Manner {
-        Manner { interactive: self.interactive, tier }
+    fn manner(&self, boundary: Boundary) -> Manner {
+        Manner { interactive: self.interactive, boundary }
     }
 
     /// The prepared answers; read before anything begins, so that nothing does if
@@ -301,7 +301,7 @@ pub fn missing(loaded: &Loaded) -> Result<(), Failure> {
 }
 
 /// What has to be there before anything starts.
-fn check_prerequisites(loaded: &Loaded) -> Result<Tier, Failure> {
+fn check_prerequisites(loaded: &Loaded) -> Result<Boundary, Failure> {
     missing(loaded)?;
     let chains = &loaded.config.executors.chains;
     for name in executor::ALL {
@@ -313,11 +313,11 @@ fn check_prerequisites(loaded: &Loaded) -> Result<Tier, Failure> {
             eprintln!("warning: {warning}");
         }
     }
-    let tier = sandbox::choose(loaded.config.sandbox.mode)?;
-    if let Some(weakness) = tier.weakness() {
+    let boundary = sandbox::choose(&loaded.config.sandbox)?;
+    for weakness in boundary.weaknesses() {
         eprintln!("warning: {weakness}");
     }
-    Ok(tier)
+    Ok(boundary)
 }
 
 fn check_upstream(loaded: &Loaded) -> Result<(), Failure> {

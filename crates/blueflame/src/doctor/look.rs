@@ -238,11 +238,16 @@ pub fn upstream(loaded: &Loaded) -> Result<(), BadUpstream> {
 
 /// Tries the sandbox out, as every session does before it begins.
 fn sandbox(config: &Config) -> Finding {
-    match sandbox::choose(config.sandbox.mode) {
-        Ok(tier) => match tier.weakness() {
-            None => Finding::good("sandbox", format!("{}: tried, and holds", tier.name())),
-            Some(weakness) => Finding::warning("sandbox", weakness, None),
-        },
+    match sandbox::choose(&config.sandbox) {
+        Ok(boundary) => {
+            let weak: Vec<&str> = boundary.weaknesses().collect();
+            if weak.is_empty() {
+                let says = format!("{}: tried, and holds", boundary.tier.name());
+                Finding::good("sandbox", says)
+            } else {
+                Finding::warning("sandbox", weak.join("; "), None)
+            }
+        }
         Err(failure) => Finding::missing(
             "sandbox",
             failure.message(),

@@ -11,17 +11,15 @@ use std::env;
 use std::ffi::OsString;
 use std::fs;
 use std::io::{self, Read, Write};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
-use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{
-    DumpableBehavior, Pid, PidfdFlags, Resource, Rlimit, Signal, WaitOptions, getegid, geteuid,
-    getppid, pidfd_open, set_dumpable_behavior, set_parent_process_death_signal, setrlimit, setsid,
-    wait, waitpid,
+    DumpableBehavior, Pid, PidfdFlags, Signal, WaitOptions, getegid, geteuid, getppid, pidfd_open,
+    set_dumpable_behavior, set_parent_process_death_signal, setsid, wait, waitpid,
 };
 use rustix::thread::{
     CapabilitySet, CapabilitySets, UnshareFlags, clear_ambient_capability_set, set_capabilities,
@@ -29,10 +27,10 @@ use rustix::thread::{
 };
 
 use super::headcount::Headcount;
-use super::plan::{Limits, Plan, Tier, View};
+use super::plan::{Plan, Tier};
 use super::syscalls::{self, Forked};
-use super::{broker, door, filter, root, rules, watch};
-use crate::process_tree;
+use super::watch::{LOOK, Watch, Whom};
+use super::{door, filter, limits, outsider, root, rules};
 
 /// The variable in which the launcher finds the plan, as JSON. It is not passed
 /// on.
@@ -40,9 +38,6 @@ pub const PLAN: &str = "BLUEFLAME_SANDBOX";
 
 /// Who root is inside: nobody special.
 const ORDINARY: u32 = 1000;
-
-/// How often limits on all processes are looked at.
-const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 
 /// Becomes the program, or says why it could not. In the processes that stay
 /// behind it never returns.
@@ -56,115 +51,22 @@ pub fn become_program(parent: u32, program: &[OsString]) -> io::Result<Infallibl
     if !alive {
         return Err(io::Error::other("the process that started it is gone"));
     }
+    #[cfg(target_os = "macos")]
+    if plan.tier != Tier::Off {
+        setsid()?;
+        return exec(&super::profile::confined(&plan, program));
+    }
     match plan.tier {
         Tier::Off => {
             setsid()?;
             exec(program)
         }
-        Tier::Landlock => brokered(&plan, parent, program),
+        Tier::Landlock => outsider::start(&plan, parent, program),
         Tier::Namespaces => namespaces(&plan, program),
     }
 }
 
-/// Without namespaces, this process stays outside: it answers for connections,
-/// adopts whatever loses its parents, and ends all of it.
-fn brokered(plan: &Plan, parent: u32, program: &[OsString]) -> io::Result<Infallible> {
-    // It has to outlive whoever started it for as long as it takes to end the rest.
-    set_parent_process_death_signal(None)?;
-    let starter = i32::try_from(parent).ok().and_then(Pid::from_raw);
-    let starter = starter.ok_or_else(|| io::Error::other("who started it?"))?;
-    let starter = pidfd_open(starter, PidfdFlags::empty())?;
-    process_tree::adopt_orphans()?;
-    let headcount = headcount(&plan.limits);
-    let (mut ready, mut tell) = io::pipe()?;
-    let (mut go, mut release) = io::pipe()?;
-    match syscalls::fork()? {
-        Forked::Child => {
-            drop((ready, release));
-            set_parent_process_death_signal(Some(Signal::KILL))?;
-            setsid()?;
-            prepare(plan)?;
-            let questions = broker::install().map_err(|error| step("the broker", &error))?;
-            tell.write_all(&questions.as_raw_fd().to_ne_bytes())?;
-            // It is taken over by then.
-            go.read_exact(&mut [0])?;
-            drop(questions);
-            filter::apply(plan.tier).map_err(|error| step("the system call filter", &error))?;
-            exec(program)
-        }
-        Forked::Parent { child } => {
-            drop((tell, go));
-            for signal in [libc::SIGTERM, libc::SIGINT, libc::SIGHUP] {
-                syscalls::ignore(signal)?;
-            }
-            let mut number = [0; 4];
-            let taken = ready.read_exact(&mut number).and_then(|()| {
-                let questions = broker::take_over(child, i32::from_ne_bytes(number))?;
-                release.write_all(&[0])?;
-                Ok(questions)
-            });
-            let _ = let_go_of_streams(Streams::ButErrors);
-            set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
-            let end = taken.and_then(|questions| serve(plan, child, &questions, &starter));
-            end_all();
-            if let Some(headcount) = headcount {
-                headcount.end();
-            }
-            match end {
-                Ok(end) => end_like(end),
-                // It has said why.
-                Err(_) => syscalls::leave(3),
-            }
-        }
-    }
-}
-
-/// Answers until the program ends, or whoever started it does.
-fn serve(plan: &Plan, child: i32, questions: &OwnedFd, starter: &OwnedFd) -> io::Result<End> {
-    let places: Vec<PathBuf> = plan
-        .views
-        .iter()
-        .filter_map(|(path, view)| match view {
-            View::Write(_) => Some(path.clone()),
-            View::Read(from) if plan.gateway.as_deref() == Some(path) => Some(from.clone()),
-            View::Read(_) | View::Link(_) | View::Fresh(_) => None,
-        })
-        .collect();
-    let child = Pid::from_raw(child).ok_or_else(|| io::Error::other("no such process"))?;
-    let running = pidfd_open(child, PidfdFlags::empty())?;
-    loop {
-        let mut events = [&running, starter, questions].map(|fd| PollFd::new(fd, PollFlags::IN));
-        match poll(&mut events, Some(&LOOK)) {
-            Ok(_) | Err(rustix::io::Errno::INTR) => {}
-            Err(error) => return Err(error.into()),
-        }
-        let [ended, alone, asked] = events.map(|event| event.revents());
-        if asked.contains(PollFlags::IN) {
-            broker::answer(questions.as_fd(), &places, plan.door);
-        }
-        if !alone.is_empty() {
-            return Ok(End::Killed(libc::SIGKILL));
-        }
-        if !ended.is_empty()
-            && let Ok(Some((_, status))) = waitpid(Some(child), WaitOptions::NOHANG)
-        {
-            return Ok(match (status.exit_status(), status.terminating_signal()) {
-                (Some(code), _) => End::Exited(code),
-                (None, signal) => End::Killed(signal.unwrap_or(libc::SIGKILL)),
-            });
-        }
-    }
-}
-
-/// Ends everything below this process; all orphans are its children.
-fn end_all() {
-    let (grace, patience) = (Duration::ZERO, Duration::from_secs(10));
-    if let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_time().build() {
-        let _ = runtime.block_on(process_tree::end_descendants(grace, patience, None));
-    }
-}
-
-fn exec(program: &[OsString]) -> io::Result<Infallible> {
+pub(super) fn exec(program: &[OsString]) -> io::Result<Infallible> {
     let [program, arguments @ ..] = program else {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "which program?"));
     };
@@ -173,7 +75,7 @@ fn exec(program: &[OsString]) -> io::Result<Infallible> {
 
 fn namespaces(plan: &Plan, program: &[OsString]) -> io::Result<Infallible> {
     let here = env::current_dir()?;
-    let headcount = headcount(&plan.limits);
+    let headcount = limits::headcount(&plan.limits);
     let (user, group) = (geteuid().as_raw(), getegid().as_raw());
     syscalls::unshare(
         UnshareFlags::NEWUSER
@@ -196,10 +98,16 @@ fn namespaces(plan: &Plan, program: &[OsString]) -> io::Result<Infallible> {
     match syscalls::fork()? {
         Forked::Parent { child } => {
             drop((lifeline, tell));
-            outside(child, told, headcount)
+            outside(child, told, headcount.ok().flatten())
         }
         Forked::Child => {
             drop((held, told));
+            if let Err(error) = headcount {
+                limits::few_numbers(&plan.limits).or_else(|other| {
+                    let why = io::Error::other(format!("{error}; {other}"));
+                    limits::uncounted(&plan.limits, &why)
+                })?;
+            }
             first_inside(plan, program, &here, &lifeline.into(), tell)
         }
     }
@@ -237,13 +145,23 @@ fn outside(child: i32, mut told: io::PipeReader, headcount: Option<Headcount>) -
     }
 }
 
+/// What the last words about a program begin with that was ended for taking too
+/// much.
+const EXCESS: &str = "blueflame: over a limit: ";
+
+/// Why a program was ended, from what was last said on its error stream. The
+/// program could have said so itself; nothing but words follows from it.
+pub fn excess_told(complaint: &str) -> Option<&str> {
+    complaint.lines().rev().find_map(|line| line.strip_prefix(EXCESS))
+}
+
 /// Ends this process the way the program ended.
-fn end_like(end: End) -> ! {
+pub(super) fn end_like(end: End) -> ! {
     match end {
         End::Exited(code) => syscalls::leave(code),
         End::Killed(signal) => syscalls::end_by(signal),
         End::Excess(why) => {
-            let _ = writeln!(io::stderr(), "blueflame: {why}");
+            let _ = writeln!(io::stderr(), "{EXCESS}{why}");
             syscalls::end_by(libc::SIGKILL)
         }
     }
@@ -251,7 +169,7 @@ fn end_like(end: End) -> ! {
 
 /// How the program ended, as the first process inside tells it.
 #[derive(serde::Serialize, serde::Deserialize)]
-enum End {
+pub(super) enum End {
     Exited(i32),
     Killed(i32),
     Excess(String),
@@ -287,7 +205,7 @@ fn first_inside(
         Forked::Parent { child } => {
             let _ = let_go_of_streams(Streams::All);
             drop_capabilities()?;
-            let end = attend(child, &plan.limits, lifeline)?;
+            let end = attend(child, plan, lifeline)?;
             if let Ok(words) = serde_json::to_vec(&end) {
                 let _ = tell.write_all(&words);
             }
@@ -298,13 +216,15 @@ fn first_inside(
 }
 
 /// Takes leave of all that ends inside, until the program does.
-fn attend(program: i32, limits: &Limits, lifeline: &OwnedFd) -> io::Result<End> {
+fn attend(program: i32, plan: &Plan, lifeline: &OwnedFd) -> io::Result<End> {
     let program = Pid::from_raw(program).ok_or_else(|| io::Error::other("no such process"))?;
     let running = pidfd_open(program, PidfdFlags::empty())?;
+    let mut watch = Watch::over(plan, Whom::Everybody);
+    let patience = Timespec::try_from(LOOK).map_err(io::Error::other)?;
     loop {
         let mut events =
             [PollFd::new(&running, PollFlags::IN), PollFd::new(lifeline, PollFlags::IN)];
-        match poll(&mut events, Some(&LOOK)) {
+        match poll(&mut events, Some(&patience)) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
@@ -321,7 +241,7 @@ fn attend(program: i32, limits: &Limits, lifeline: &OwnedFd) -> io::Result<End> 
                 (None, None) => End::Killed(libc::SIGKILL),
             });
         }
-        if let Some(excess) = watch::excess(limits) {
+        if let Some(excess) = watch.excess() {
             return Ok(End::Excess(excess.to_string()));
         }
     }
@@ -334,40 +254,13 @@ fn confine(plan: &Plan) -> io::Result<()> {
 }
 
 /// All of them but the filter.
-fn prepare(plan: &Plan) -> io::Result<()> {
-    limit(&plan.limits)?;
+pub(super) fn prepare(plan: &Plan) -> io::Result<()> {
+    limits::of_each(plan)?;
     set_no_new_privs(true)?;
     rules::apply(plan).map_err(|error| step("Landlock", &error))?;
     syscalls::drop_bounding_set();
     drop_capabilities()?;
     syscalls::keep_from_programs(3)
-}
-
-/// For root, whose processes the kernel does not limit otherwise. Where it
-/// cannot be had, the look at all processes is what is left.
-fn headcount(limits: &Limits) -> Option<Headcount> {
-    let most = limits.processes.filter(|_| geteuid().is_root())?;
-    Headcount::limit(most).ok()
-}
-
-fn limit(limits: &Limits) -> io::Result<()> {
-    let mega = |mb: Option<u64>| mb.map(|mb| mb << 20);
-    for (resource, most) in [
-        // A single process; all of them together are looked after elsewhere.
-        (Resource::Data, mega(limits.memory_mb)),
-        (Resource::Cpu, limits.cpu_seconds),
-        (Resource::Fsize, mega(limits.file_mb)),
-        (Resource::Nofile, limits.open_files),
-        (Resource::Nproc, limits.processes),
-        (Resource::Core, Some(0)),
-    ] {
-        let Some(most) = most else { continue };
-        let allowed = rustix::process::getrlimit(resource).maximum.unwrap_or(u64::MAX);
-        let most = Some(most.min(allowed));
-        setrlimit(resource, Rlimit { current: most, maximum: most })
-            .map_err(|error| step("limits", &error.into()))?;
-    }
-    Ok(())
 }
 
 fn drop_capabilities() -> io::Result<()> {
@@ -379,12 +272,12 @@ fn drop_capabilities() -> io::Result<()> {
 
 /// Which of its streams a process that stays behind gives up.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Streams {
+pub(super) enum Streams {
     All,
     ButErrors,
 }
 
-fn let_go_of_streams(streams: Streams) -> io::Result<()> {
+pub(super) fn let_go_of_streams(streams: Streams) -> io::Result<()> {
     let nothing = fs::File::options().read(true).write(true).open("/dev/null")?;
     rustix::stdio::dup2_stdin(&nothing)?;
     rustix::stdio::dup2_stdout(&nothing)?;
@@ -401,6 +294,6 @@ fn hung_up(lifeline: BorrowedFd<'_>) -> bool {
     poll(&mut events, Some(&now)).is_ok() && !events[0].revents().is_empty()
 }
 
-fn step(what: &str, error: &io::Error) -> io::Error {
+pub(super) fn step(what: &str, error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("the sandbox cannot be put up: {what}: {error}"))
 }

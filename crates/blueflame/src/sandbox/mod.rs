@@ -12,23 +12,31 @@
 //! connections where namespaces are not to be had. [`choose`] tries both.
 
 mod broker;
+mod disk;
 mod door;
 mod draw;
 mod filter;
 mod headcount;
 mod launch;
+mod limits;
+mod outsider;
+mod own_ports;
 mod plan;
 mod probe;
+mod profile;
 mod root;
 mod rules;
+mod sockets;
 mod syscalls;
 mod toolchains;
 mod watch;
 
 pub use door::{Door, Doorway};
 pub use draw::{DrawError, Occupant, draw};
-pub use launch::{PLAN, become_program};
-pub use plan::{Limits, Plan, Terms, Tier, View};
+pub use launch::{PLAN, become_program, excess_told};
+pub use limits::limit_behind;
+pub use plan::{Boundary, Limits, Plan, Terms, Tier, View};
 pub use probe::{choose, holds, try_everything};
+pub use profile::{confined, profile};
 pub use syscalls::peer;
 pub use toolchains::{stores, terms};

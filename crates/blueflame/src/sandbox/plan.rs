@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use blueflame_core::config;
+use blueflame_core::config::{self, ProcessLimit};
 use serde::{Deserialize, Serialize};
 
 use super::door::Door;
@@ -48,6 +48,28 @@ impl Tier {
     }
 }
 
+/// What was found to hold on this machine.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Boundary {
+    pub tier: Tier,
+    /// Who counts processes here.
+    pub counting: ProcessLimit,
+}
+
+impl Boundary {
+    /// What the person should know wherever work is shown.
+    pub fn weaknesses(self) -> impl Iterator<Item = &'static str> {
+        let uncounted = match self.counting {
+            ProcessLimit::Kernel => None,
+            ProcessLimit::Watched => Some(
+                "processes that only a watcher counts (sandbox.process_limit: watched): a quick \
+                 fork bomb outruns it for a moment",
+            ),
+        };
+        self.tier.weakness().into_iter().chain(uncounted)
+    }
+}
+
 /// What the configuration and the machine say, the same for all of a session.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -66,6 +88,12 @@ pub struct Terms {
     pub limits: Limits,
 }
 
+impl Terms {
+    pub fn boundary(&self) -> Boundary {
+        Boundary { tier: self.tier, counting: self.limits.counting }
+    }
+}
+
 /// How much of the machine; `None` is as much as anybody gets.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -76,8 +104,14 @@ pub struct Limits {
     pub cpu_seconds: Option<u64>,
     pub file_mb: Option<u64>,
     pub open_files: Option<u64>,
+    /// Of the disk, by all processes together.
+    #[serde(default)]
+    pub disk_mb: Option<u64>,
     /// Processes and threads at the same time.
     pub processes: Option<u64>,
+    /// What to do where the kernel does not count those.
+    #[serde(default)]
+    pub counting: ProcessLimit,
 }
 
 /// More than compilers and test runners start, and fewer than hurt.
@@ -85,20 +119,23 @@ const MOST_PROCESSES: u64 = 1024;
 
 impl Limits {
     /// What an agent is held to.
-    pub fn of_agents(config: &config::Sandbox) -> Limits {
+    pub fn of_agents(config: &config::Sandbox, counting: ProcessLimit) -> Limits {
         Limits {
             memory_mb: Some(config.max_memory_mb),
             cpu_seconds: Some(config.max_cpu_seconds),
             file_mb: Some(config.max_file_size_mb),
             open_files: Some(config.max_open_files),
+            disk_mb: Some(config.max_disk_mb),
             processes: Some(MOST_PROCESSES),
+            counting,
         }
     }
 
-    /// What the project's own commands are held to: they have a deadline, and
-    /// their needs are not those of an agent.
-    pub fn of_commands() -> Limits {
-        Limits { processes: Some(4 * MOST_PROCESSES), ..Limits::default() }
+    /// What the project's own commands are held to: the same, but for test
+    /// runners that start a process for each test.
+    #[must_use]
+    pub fn of_commands(self) -> Limits {
+        Limits { processes: self.processes.map(|most| 4 * most), ..self }
     }
 }
 

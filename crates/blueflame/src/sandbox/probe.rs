@@ -15,39 +15,74 @@ use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use blueflame_core::config::SandboxMode;
+use blueflame_core::config::{self, ProcessLimit, SandboxMode};
 use blueflame_core::lock_path::LockPath;
 use blueflame_core::policy::Reach;
 use serde::{Deserialize, Serialize};
 
 use super::draw::{Occupant, draw};
 use super::launch::PLAN;
-use super::plan::{Limits, Terms, Tier};
+use super::plan::{Boundary, Limits, Terms, Tier};
+use super::sockets::{self, Sockets};
+use super::toolchains;
 use crate::failure::{Failure, Kind};
 
 /// The strongest boundary that the configuration wants and the machine has.
 /// `blueflame` is this program.
-pub fn choose(mode: SandboxMode) -> Result<Tier, Failure> {
-    let candidates: &[Tier] = match mode {
+pub fn choose(config: &config::Sandbox) -> Result<Boundary, Failure> {
+    let tiers: &[Tier] = match config.mode {
         SandboxMode::Auto => &[Tier::Namespaces, Tier::Landlock],
         SandboxMode::Namespaces => &[Tier::Namespaces],
         SandboxMode::Landlock => &[Tier::Landlock],
-        SandboxMode::Off => return Ok(Tier::Off),
+        SandboxMode::Off => return Ok(Boundary::default()),
+    };
+    let countings: &[ProcessLimit] = match config.process_limit {
+        ProcessLimit::Kernel => &[ProcessLimit::Kernel],
+        ProcessLimit::Watched => &[ProcessLimit::Kernel, ProcessLimit::Watched],
     };
     let blueflame = std::env::current_exe().map_err(|error| Failure::new(Kind::Missing, error))?;
     let mut reasons = Vec::new();
-    for tier in candidates {
-        match holds(*tier, &blueflame) {
-            Ok(()) => return Ok(*tier),
-            Err(why) => reasons.push(format!("{}: {why}", tier.name())),
+    for tier in tiers.iter().copied() {
+        for counting in countings.iter().copied() {
+            let boundary = Boundary { tier, counting };
+            match holds(boundary, &blueflame) {
+                Ok(()) => return without_sockets(config, boundary),
+                Err(why) => reasons.push(format!("{}: {why}", tier.name())),
+            }
         }
     }
+    reasons.dedup();
     let failure = Failure::new(
         Kind::Missing,
         format!("agents cannot be confined on this machine ({})", reasons.join("; ")),
     );
-    Err(hints(mode, failure))
+    let uncounted = reasons.iter().any(|why| why.contains(UNCOUNTED));
+    Err(hints(config.mode, if uncounted { failure.hint(ACCEPT_WATCHING) } else { failure }))
 }
+
+/// Where namespaces are the boundary, a socket that is seen is a way out; the
+/// broker of the other tier refuses it.
+fn without_sockets(config: &config::Sandbox, boundary: Boundary) -> Result<Boundary, Failure> {
+    let why = match sockets::look(&toolchains::named(config)) {
+        _ if boundary.tier != Tier::Namespaces => return Ok(boundary),
+        Sockets::None => return Ok(boundary),
+        Sockets::At(socket) => {
+            format!("`sandbox.read` shows agents the socket `{}`", socket.display())
+        }
+        Sockets::Unknown(place) => {
+            format!("`sandbox.read`: `{}` is too large to look for sockets", place.display())
+        }
+    };
+    let why = format!("{why}: who answers there would be reached from the sandbox");
+    Err(Failure::new(Kind::Missing, why)
+        .hint("name a directory without sockets under `sandbox.read` in blueflame.yaml"))
+}
+
+/// Names the step that fails where nobody counts processes of root.
+pub(super) const UNCOUNTED: &str = "a limit on processes";
+
+const ACCEPT_WATCHING: &str = "`sandbox: {process_limit: watched}` in blueflame.yaml accepts that \
+    processes are only looked at ten times a second; an ordinary user needs no such thing";
 
 fn hints(mode: SandboxMode, failure: Failure) -> Failure {
     let failure = failure.hint(
@@ -89,7 +124,7 @@ struct Orders {
 /// What the child managed to do, and what it did not.
 type Done = BTreeMap<String, bool>;
 
-const MUST_FAIL: [&str; 8] = [
+const MUST_FAIL: [&str; 9] = [
     "read a file outside",
     "write a file outside",
     "write outside the locks",
@@ -98,7 +133,15 @@ const MUST_FAIL: [&str; 8] = [
     "connect to an abstract socket outside",
     "connect to a socket outside",
     "signal a process outside",
+    TOO_MANY,
 ];
+
+const TOO_MANY: &str = "start more processes than it may";
+
+/// How many processes there may be in a trial, and how many threads are tried.
+/// Fewer than these the kernel cannot be told everywhere.
+const FEW: u64 = 64;
+const MANY: usize = 400;
 
 /// Landlock cannot take a part out of what may be written. Nothing of ours acts
 /// on these settings.
@@ -107,10 +150,14 @@ const NOT_BY_LANDLOCK: &str = "write git settings";
 const MUST_WORK: [&str; 2] = ["write what is locked", "start a program"];
 
 /// Tries a boundary. `Err` says what it lets through, or why it cannot be had.
-pub fn holds(tier: Tier, blueflame: &Path) -> Result<(), String> {
-    let done = trial(tier, blueflame).map_err(|error| error.to_string())?;
+pub fn holds(boundary: Boundary, blueflame: &Path) -> Result<(), String> {
+    let done = trial(boundary, blueflame).map_err(|error| error.to_string())?;
     let went = |name: &&&str| done.get(**name).copied();
-    let known = |name: &&&str| tier == Tier::Landlock && **name == NOT_BY_LANDLOCK;
+    let known = |name: &&&str| match **name {
+        NOT_BY_LANDLOCK => boundary.tier == Tier::Landlock,
+        TOO_MANY => boundary.counting == ProcessLimit::Watched,
+        _ => false,
+    };
     let through: Vec<&str> = MUST_FAIL
         .iter()
         .filter(|name| went(name) != Some(false) && !known(name))
@@ -124,7 +171,7 @@ pub fn holds(tier: Tier, blueflame: &Path) -> Result<(), String> {
     if broken.is_empty() { Ok(()) } else { Err(format!("in it nobody can {}", broken.join(", "))) }
 }
 
-fn trial(tier: Tier, blueflame: &Path) -> io::Result<Done> {
+fn trial(boundary: Boundary, blueflame: &Path) -> io::Result<Done> {
     let place = tempfile::tempdir()?;
     let place = place.path().canonicalize()?;
     let [ground, home, tmp] = ["ground", "home", "tmp"].map(|name| place.join(name));
@@ -159,7 +206,13 @@ fn trial(tier: Tier, blueflame: &Path) -> io::Result<Done> {
         files: Vec::new(),
         gateway: None,
     };
-    let terms = Terms { tier, limits: Limits::of_commands(), ..Terms::default() };
+    let processes = match boundary.counting {
+        ProcessLimit::Kernel => Some(FEW),
+        // The watcher would end the trial.
+        ProcessLimit::Watched => None,
+    };
+    let limits = Limits { processes, counting: boundary.counting, ..Limits::default() };
+    let terms = Terms { tier: boundary.tier, limits, ..Terms::default() };
     let plan = draw(&terms, &occupant).map_err(io::Error::other)?;
     let output = Command::new(blueflame)
         .arg("__launch")
@@ -214,9 +267,29 @@ pub fn try_everything(orders: &str) -> io::Result<String> {
                 process.is_some_and(|it| rustix::process::test_kill_process(it).is_ok()),
             ),
             ("write what is locked", append(&orders.free)),
+            (TOO_MANY, can_start(MANY)),
             ("start a program", Command::new("/bin/true").status().is_ok_and(|it| it.success())),
         ]
         .map(|(name, done)| (name.to_owned(), done)),
     );
     Ok(serde_json::to_string(&done)?)
+}
+
+/// Whether so many threads can be there at the same time.
+fn can_start(many: usize) -> bool {
+    let (over, waiting) = std::sync::mpsc::channel::<()>();
+    let waiting = std::sync::Arc::new(std::sync::Mutex::new(waiting));
+    let started: Vec<_> = (0..many)
+        .map_while(|_| {
+            let waiting = waiting.clone();
+            let wait = move || drop(waiting.lock().map(|waiting| waiting.recv()));
+            std::thread::Builder::new().stack_size(64 << 10).spawn(wait).ok()
+        })
+        .collect();
+    drop(over);
+    let all = started.len() == many;
+    for thread in started {
+        let _ = thread.join();
+    }
+    all
 }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use blueflame_core::config::{self, holds_credentials};
 
-use super::plan::{Limits, Terms, Tier};
+use super::plan::{Boundary, Limits, Terms, Tier};
 
 /// The variable that says where something is, and its usual place in the home.
 type Named = (&'static str, &'static str);
@@ -36,15 +36,11 @@ const CACHES: [&str; 2] = [".cargo/registry", ".cargo/git"];
 
 /// The terms of a session: what the configuration says, with what this machine
 /// has.
-pub fn terms(config: &config::Sandbox, tier: Tier, path: &str) -> Terms {
+pub fn terms(config: &config::Sandbox, boundary: Boundary, path: &str) -> Terms {
     let home = env::home_dir().unwrap_or_default();
-    let mut terms = Terms { tier, limits: Limits::of_agents(config), ..Terms::default() };
-    for named in &config.read {
-        terms.read.push(match named.strip_prefix("~/") {
-            Some(rest) => home.join(rest),
-            None => PathBuf::from(named),
-        });
-    }
+    let limits = Limits::of_agents(config, boundary.counting);
+    let mut terms = Terms { tier: boundary.tier, limits, ..Terms::default() };
+    terms.read = named(config);
     for place in env::split_paths(path) {
         // Some people have their home in `PATH`.
         let whole_home = home.starts_with(&place) || holds_credentials(&place.to_string_lossy());
@@ -59,6 +55,15 @@ pub fn terms(config: &config::Sandbox, tier: Tier, path: &str) -> Terms {
     terms.read.extend(terms.variables.values().map(PathBuf::from));
     terms.in_home = caches(&home);
     terms
+}
+
+/// What the configuration names for agents to read.
+pub(super) fn named(config: &config::Sandbox) -> Vec<PathBuf> {
+    let place = |named: &String| match named.strip_prefix("~/") {
+        Some(rest) => env::home_dir().unwrap_or_default().join(rest),
+        None => PathBuf::from(named),
+    };
+    config.read.iter().map(place).collect()
 }
 
 /// The directory that a directory of programs belongs to, if it is safe to show.

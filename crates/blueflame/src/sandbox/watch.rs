@@ -1,17 +1,26 @@
-//! Limits on all processes together, looked after by the first one in a sandbox.
+//! Limits on all processes together, looked after from outside of the program.
 //!
 //! The kernel limits single processes; how many there are it only counts for
 //! users other than root. What all of them take is added up here.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
-use super::plan::Limits;
+use rustix::process::getuid;
+
+use super::disk::Disk;
+use super::plan::{Limits, Plan};
+use crate::process_tree;
+
+/// How often it looks.
+pub(super) const LOOK: Duration = Duration::from_millis(100);
 
 /// A limit that was passed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Excess {
     Memory { mb: u64, limit: u64 },
+    Disk { mb: u64, limit: u64 },
     Processes { count: u64, limit: u64 },
 }
 
@@ -23,6 +32,11 @@ impl std::fmt::Display for Excess {
                 "its processes took {mb} MiB of memory, more than {limit} \
                  (sandbox.max_memory_mb), and were ended"
             ),
+            Excess::Disk { mb, limit } => write!(
+                f,
+                "it filled {mb} MiB of the disk, more than {limit} (sandbox.max_disk_mb), and \
+                 was ended"
+            ),
             Excess::Processes { count, limit } => {
                 write!(f, "it had {count} processes and threads, more than {limit}, and was ended")
             }
@@ -30,33 +44,95 @@ impl std::fmt::Display for Excess {
     }
 }
 
-/// Which limit is passed by the processes that this one sees.
-pub(super) fn excess(limits: &Limits) -> Option<Excess> {
-    let own = std::process::id().to_string();
-    let seen = fs::read_dir("/proc").ok()?.flatten().map(|entry| entry.path());
-    let others: Vec<_> = seen
-        .filter(|path| {
-            path.file_name().is_some_and(|name| {
-                name.as_encoded_bytes().iter().all(u8::is_ascii_digit) && *name != *own
-            })
-        })
-        .collect();
-    if let Some(limit) = limits.processes {
-        let count = others.iter().map(|path| threads(path)).sum();
-        if count > limit {
-            return Some(Excess::Processes { count, limit });
+/// Where the processes to look after are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Whom {
+    /// All that this process sees: it is the first of a namespace.
+    Everybody,
+    /// Those that it started, and theirs.
+    Descendants,
+}
+
+pub(super) struct Watch {
+    limits: Limits,
+    whom: Whom,
+    disk: Option<Disk>,
+    looked: Instant,
+}
+
+impl Watch {
+    pub(super) fn over(plan: &Plan, whom: Whom) -> Watch {
+        let disk = Disk::of(plan);
+        Watch { limits: plan.limits.clone(), whom, disk, looked: Instant::now() }
+    }
+
+    /// Which limit is passed, if it is time for a look.
+    pub(super) fn excess(&mut self) -> Option<Excess> {
+        if self.looked.elapsed() < LOOK {
+            return None;
+        }
+        let processes = self.whom.processes();
+        let excess = self.in_number(&processes).or_else(|| self.in_memory(&processes));
+        let excess = excess.or_else(|| {
+            let mb = self.disk.as_mut()?.excess(&processes)?;
+            Some(Excess::Disk { mb, limit: self.limits.disk_mb? })
+        });
+        self.looked = Instant::now();
+        excess
+    }
+
+    fn in_number(&self, processes: &[PathBuf]) -> Option<Excess> {
+        let limit = self.limits.processes?;
+        let count = processes.iter().map(|path| threads(path)).sum();
+        (count > limit).then_some(Excess::Processes { count, limit })
+    }
+
+    fn in_memory(&self, processes: &[PathBuf]) -> Option<Excess> {
+        let limit = self.limits.memory_mb?;
+        let resident: u64 = processes.iter().map(|path| resident_kb(path)).sum();
+        if resident >> 10 <= limit {
+            return None;
+        }
+        // Pages that several share were counted for each; now exactly, which takes
+        // longer.
+        let share = |path: &Path| share_kb(path).unwrap_or_else(|| resident_kb(path));
+        let mb = processes.iter().map(|path| share(path)).sum::<u64>() >> 10;
+        (mb > limit).then_some(Excess::Memory { mb, limit })
+    }
+}
+
+impl Whom {
+    fn processes(self) -> Vec<PathBuf> {
+        match self {
+            Whom::Everybody => {
+                let own = PathBuf::from(format!("/proc/{}", std::process::id()));
+                all().filter(|path| *path != own).collect()
+            }
+            Whom::Descendants => process_tree::descendants()
+                .into_iter()
+                .map(|it| PathBuf::from(format!("/proc/{}", it.pid)))
+                .collect(),
         }
     }
-    let limit = limits.memory_mb?;
-    let resident: u64 = others.iter().map(|path| resident_kb(path)).sum();
-    if resident >> 10 <= limit {
-        return None;
-    }
-    // Pages that several share were counted for each; now exactly, which takes
-    // longer.
-    let share = |path: &Path| share_kb(path).unwrap_or_else(|| resident_kb(path));
-    let mb = others.iter().map(|path| share(path)).sum::<u64>() >> 10;
-    (mb > limit).then_some(Excess::Memory { mb, limit })
+}
+
+fn all() -> impl Iterator<Item = PathBuf> {
+    let seen = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let named_by_number = |path: &PathBuf| {
+        path.file_name().is_some_and(|name| name.as_encoded_bytes().iter().all(u8::is_ascii_digit))
+    };
+    seen.map(|entry| entry.path()).filter(named_by_number)
+}
+
+/// What the kernel counts for the user of this process, wherever it was started.
+pub(super) fn threads_of_this_user() -> u64 {
+    let user = getuid().as_raw().to_string();
+    let belongs = |path: &PathBuf| {
+        let status = fs::read_to_string(path.join("status")).unwrap_or_default();
+        let owner = status.lines().find_map(|line| line.strip_prefix("Uid:"));
+        owner.and_then(|it| it.split_ascii_whitespace().next()) == Some(&*user)
+    };
+    all().filter(belongs).map(|path| threads(&path)).sum()
 }
 
 fn threads(process: &Path) -> u64 {

@@ -42,8 +42,8 @@ impl Session {
         let newest = store.store().sessions()?.first() == Some(directory.id());
         let (journal, state, _) = reopen(&directory)?;
         // Checks are run in it.
-        let tier = sandbox::choose(loaded.config.sandbox.mode)?;
-        let manner = Manner { interactive: false, tier };
+        let boundary = sandbox::choose(&loaded.config.sandbox)?;
+        let manner = Manner { interactive: false, boundary };
         let site = Arc::new(Site::new(loaded, directory, state.started_at, manner)?);
         let nobody = Respondent::new(None, false, None);
         let mut session = Session::new(site, lock, journal, state, nobody, Watch::of_errand());
@@ -68,7 +68,7 @@ impl Session {
 
     /// Records what the person asks for, and does it to its end.
     pub(super) async fn errand(&mut self, request: &Event) -> Result<(), Failure> {
-        self.record(request).map_err(internal)?;
+        self.record(request)?;
         self.finish_errand().await
     }
 

@@ -202,7 +202,7 @@ impl Session {
                             format!("a decision would not be taken again: {intent:?}"),
                         ));
                     }
-                    self.record(&intent).map_err(internal)?;
+                    self.record(&intent)?;
                     acted = true;
                     self.perform(action, &intent);
                 } else {
@@ -273,7 +273,7 @@ impl Session {
                     // It was overtaken by something else, such as an answer to a
                     // question that was taken back.
                     Err(Unrecorded::Illegal(_)) => Ok(()),
-                    Err(unrecorded) => Err(internal(unrecorded)),
+                    Err(unrecorded) => Err(unrecorded.into()),
                 }
             }
             Occurrence::Seen { agent, what } => {
@@ -300,7 +300,7 @@ impl Session {
             Occurrence::Unanswered(why) => {
                 self.unanswered = Some(why);
                 let _ = self.stop.send(true);
-                self.record(&Event::StopRequested).map_err(internal)
+                Ok(self.record(&Event::StopRequested)?)
             }
             Occurrence::NotTaken { agent, reason } => {
                 self.not_taken.insert(agent, reason);
@@ -308,7 +308,7 @@ impl Session {
                 if self.state.stopping {
                     return Ok(());
                 }
-                self.record(&Event::StopRequested).map_err(internal)
+                Ok(self.record(&Event::StopRequested)?)
             }
             Occurrence::Obstructed(reason) if self.state.errand.is_some() => {
                 Err(Failure::new(Kind::Missing, reason)
@@ -316,7 +316,7 @@ impl Session {
             }
             Occurrence::Obstructed(reason) => {
                 let _ = self.stop.send(true);
-                self.record(&Event::SessionObstructed { reason }).map_err(internal)
+                Ok(self.record(&Event::SessionObstructed { reason })?)
             }
             Occurrence::Warning(text) => {
                 self.watch.warn(&text);
@@ -419,7 +419,7 @@ impl Session {
         if then.apply(self.state.last_at, &event).is_ok()
             && then.memory_holds != self.state.memory_holds
         {
-            self.record(&event).map_err(internal)?;
+            self.record(&event)?;
         }
         Ok(())
     }
@@ -438,7 +438,7 @@ impl Session {
             if self.state.stopping {
                 return Ok(());
             }
-            return self.record(&Event::StopRequested).map_err(internal);
+            return Ok(self.record(&Event::StopRequested)?);
         }
         for (id, agent) in self.state.crew.live() {
             if let Some(process) = &agent.process {
@@ -491,6 +491,18 @@ enum Unrecorded {
     Journal(String),
 }
 
+impl From<Unrecorded> for Failure {
+    fn from(unrecorded: Unrecorded) -> Self {
+        let failure = Failure::new(Kind::Internal, &unrecorded);
+        match unrecorded {
+            Unrecorded::Illegal(_) => failure,
+            Unrecorded::Journal(_) => failure
+                .hint("what was recorded is safe, and agents at work go on by themselves")
+                .hint("once the disk takes it, `blueflame resume` goes on"),
+        }
+    }
+}
+
 fn internal(error: impl std::fmt::Display) -> Failure {
     Failure::new(Kind::Internal, error)
 }
@@ -535,6 +547,6 @@ pub fn first_event(site: &Site, goal: String, plan: Option<blueflame_core::plan:
         rules: Box::new(site.config.rules()),
         config: site.fingerprint.clone(),
         plan,
-        weaker: weaker::settings(&site.config, site.sandbox.tier),
+        weaker: weaker::settings(&site.config, site.sandbox.boundary()),
     }
 }

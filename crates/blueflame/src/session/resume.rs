@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use super::agents::{self, Run};
 use super::brief::Brief;
 use super::prepare::Job;
-use super::{Session, Unrecorded, internal};
+use super::{Session, internal};
 use crate::attempt::directory::{Directory, DirectoryError, Standing};
 use crate::attempt::messages::Command;
 use crate::failure::Failure;
@@ -26,7 +26,7 @@ impl Session {
     /// finish is decided anew.
     pub async fn take_over(&mut self, repaired_bytes: Option<u64>) -> Result<(), Failure> {
         let verify = Some(self.site.config.merge.verify.clone());
-        self.record(&Event::SessionResumed { repaired_bytes, verify }).map_err(internal)?;
+        self.record(&Event::SessionResumed { repaired_bytes, verify })?;
         let live = self.state.crew.live().clone();
         for (id, agent) in live {
             self.account_for(id, agent).await?;
@@ -61,8 +61,7 @@ impl Session {
             Standing::Running(Some(registered)) => {
                 if !known {
                     let process = registered.process.clone();
-                    self.record(&Event::AgentStarted { agent: agent.clone(), process })
-                        .map_err(internal)?;
+                    self.record(&Event::AgentStarted { agent: agent.clone(), process })?;
                 }
                 self.adopt(run, registered);
                 // What it was granted may never have reached it.
@@ -77,7 +76,7 @@ impl Session {
                         start_time: 0,
                         boot_id: String::new(),
                     };
-                    self.record(&Event::AgentStarted { agent, process }).map_err(internal)?;
+                    self.record(&Event::AgentStarted { agent, process })?;
                 }
                 let (site, post) = self.parts();
                 agents::collect(&site, run, *sealed, &post).await;
@@ -87,7 +86,7 @@ impl Session {
     }
 
     fn lost(&mut self, agent: AgentId, spend: Option<Spend>) -> Result<(), Failure> {
-        self.record(&Event::AgentLost { agent, spend }).map_err(|error: Unrecorded| internal(error))
+        Ok(self.record(&Event::AgentLost { agent, spend })?)
     }
 }
 

@@ -94,8 +94,7 @@ impl Session {
             return Ok(None);
         }
         let result = LandResult::Landed;
-        self.record(&Event::LandFinished { changeset: changeset.clone(), result })
-            .map_err(internal)?;
+        self.record(&Event::LandFinished { changeset: changeset.clone(), result })?;
         self.finish_errand().await?;
         self.outcome_of(&changeset)
     }

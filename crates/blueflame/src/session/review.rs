@@ -35,7 +35,7 @@ pub fn page(site: &Site, state: &State, gate: &Gate) -> Option<ChangesetPage> {
     for task in &tasks {
         notes.extend(remarks(site, task).into_iter().map(|it| format!("{}: {it}", task.spec.id)));
     }
-    notes.extend(site.sandbox.tier.weakness().map(|it| format!("made with {it}")));
+    notes.extend(site.sandbox.boundary().weaknesses().map(|it| format!("made with {it}")));
     Some(ChangesetPage {
         number,
         of: all.len(),

@@ -18,7 +18,7 @@ use crate::failure::{Failure, Kind};
 use crate::git::Git;
 use crate::landing::{Landing, LandingError, Tip};
 use crate::prompts::Project;
-use crate::sandbox::{self, Terms, Tier};
+use crate::sandbox::{self, Boundary, Terms};
 use crate::store::{SessionDir, Store};
 use crate::workspace::{WorkspaceName, Workspaces};
 
@@ -59,7 +59,7 @@ pub struct Site {
 pub struct Manner {
     pub interactive: bool,
     /// The boundary that was found to hold.
-    pub tier: Tier,
+    pub boundary: Boundary,
 }
 
 impl Site {
@@ -90,7 +90,7 @@ impl Site {
         });
         let programs = programs(&config);
         let path_variable = std::env::var("PATH").unwrap_or_default();
-        let sandbox = sandbox::terms(&config.sandbox, manner.tier, &path_variable);
+        let sandbox = sandbox::terms(&config.sandbox, manner.boundary, &path_variable);
         Ok(Site {
             began,
             fingerprint,

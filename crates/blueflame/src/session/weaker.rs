@@ -4,10 +4,10 @@
 use blueflame_core::config::Config;
 use blueflame_core::money::Budget;
 
-use crate::sandbox::Tier;
+use crate::sandbox::Boundary;
 
-pub fn settings(config: &Config, tier: Tier) -> Vec<String> {
-    let mut weaker: Vec<String> = tier.weakness().map(str::to_owned).into_iter().collect();
+pub fn settings(config: &Config, boundary: Boundary) -> Vec<String> {
+    let mut weaker: Vec<String> = boundary.weaknesses().map(str::to_owned).collect();
     let mut note = |text: &str| weaker.push(text.to_owned());
     if config.validation.acceptance.is_empty() {
         note("no acceptance commands: validators alone judge finished tasks");

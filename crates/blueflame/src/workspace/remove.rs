@@ -39,7 +39,7 @@ impl Workspaces {
         let path = self.path_of(name);
         let nameless = |number: u32| path.with_file_name(format!(".{name}.gone{number}"));
         // Several of the same name may be on their way out.
-        let free = (1..).map(nameless).find(|place| fs::symlink_metadata(place).is_err());
+        let free = (1..=u32::MAX).map(nameless).find(|place| fs::symlink_metadata(place).is_err());
         let Some(place) = free else { return Ok(None) };
         match fs::rename(&path, &place) {
             Ok(()) => {

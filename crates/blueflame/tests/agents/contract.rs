@@ -7,7 +7,7 @@ use std::time::Duration;
 use blueflame::attempt::messages::{Command, Report};
 use blueflame::attempt::sealed::Ending;
 use blueflame::sandbox::{Limits, Terms, Tier};
-use blueflame_core::config;
+use blueflame_core::config::{self, ProcessLimit};
 use blueflame_core::money::{Budget, Spend};
 use blueflame_core::outcome::{BudgetScope, Killer, Outcome};
 use serde_json::json;
@@ -90,7 +90,7 @@ fn the_weaker_sandbox_is_good_enough_to_work_in(agent: Agent) {
 /// With the limits that agents have unless somebody says otherwise.
 fn works_in(agent: Agent, tier: Tier) {
     let defaults = config::read(b"schema_version: 2\n").config.unwrap();
-    let limits = Limits::of_agents(&defaults.sandbox);
+    let limits = Limits::of_agents(&defaults.sandbox, ProcessLimit::Kernel);
     let Some(stage) = Stage::new(agent) else { return };
     let run = stage
         .with(|spec| spec.sandbox = Terms { tier, limits, ..Terms::default() })

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use blueflame::checks::command::{self, CommandExit, CommandResult, Order, Surroundings};
 use blueflame::process_tree;
-use blueflame::sandbox::{Terms, Tier};
+use blueflame::sandbox::{Limits, Terms, Tier};
 use blueflame_core::event::Process;
 use blueflame_testkit::env::TestEnv;
 use tokio::sync::watch;
@@ -68,6 +68,60 @@ async fn every_way_to_end_is_told() {
         let told = told.replace("/bin/sh: 1: ", "sh: 1: ").replace("--: 1: ", "sh: 1: ");
         let told = (result.command.as_str(), result.exit, told.as_str());
         assert_eq!(told, (command, exit, output));
+    }
+}
+
+/// The same limits as for agents, each with the command and without.
+#[tokio::test]
+async fn commands_have_limits_and_these_are_named() {
+    let none = Limits::default;
+    let fill = "for i in $(seq 40); do head -c 4000000 /dev/zero > f$i; sleep 0.05; done; rm f*";
+    for (what, limits, command, told) in [
+        (
+            "memory",
+            Limits { memory_mb: Some(64), ..none() },
+            "head -c 100000000 /dev/zero | tail -c 100000000 > /dev/null",
+            "memory",
+        ),
+        (
+            "processor time",
+            Limits { cpu_seconds: Some(1), ..none() },
+            "i=0; while [ $i -lt 3000000 ]; do i=$((i+1)); done",
+            "sandbox.max_cpu_seconds",
+        ),
+        (
+            "the size of a file",
+            Limits { file_mb: Some(1), ..none() },
+            "head -c 2000000 /dev/zero > big",
+            "sandbox.max_file_size_mb",
+        ),
+        (
+            "open files",
+            Limits { open_files: Some(20), ..none() },
+            "bash -c 'exec 30< /dev/null'",
+            "",
+        ),
+        ("the disk", Limits { disk_mb: Some(32), ..none() }, fill, "sandbox.max_disk_mb"),
+        (
+            "processes",
+            Limits { processes: Some(5), ..none() },
+            "for i in $(seq 60); do sleep 1 & done; wait",
+            "",
+        ),
+    ] {
+        for tier in [Tier::Namespaces, Tier::Landlock] {
+            let env = TestEnv::new();
+            let sandbox = Terms { tier, limits: limits.clone(), ..Terms::default() };
+            let confined = Surroundings { sandbox, ..surroundings(&env) };
+            let mut stop = watch::channel(false).1;
+            let result = command::run(order(&env, command, LONG), &confined, &mut stop).await;
+            let said = format!("{} {}", result.exit, result.output);
+            assert!(!result.passed(), "{what}, {tier:?}: {said}");
+            assert!(said.contains(told), "{what}, {tier:?}: {said}");
+        }
+        let env = TestEnv::new();
+        let result = run(&env, command, LONG).await;
+        assert!(result.passed(), "without a limit: {what}: {result:?}");
     }
 }
 

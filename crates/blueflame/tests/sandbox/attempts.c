@@ -200,6 +200,17 @@ int main(int c, char **v) {
         sleep(2);
         return told(0);
     }
+    if (is("nameless")) {
+        int fd = open("nameless", O_CREAT | O_RDWR, 0600);
+        unlink("nameless");
+        static char block[4 << 20];
+        memset(block, 1, sizeof block);
+        for (int i = 0; i < atoi(v[2]); i += 4) {
+            if (write(fd, block, sizeof block) != sizeof block) return told(-1);
+            usleep(50000);
+        }
+        return told(0);
+    }
     if (is("fds")) {
         for (int i = 0; i < atoi(v[2]); i++)
             if (open("/dev/null", O_RDONLY) < 0) return told(-1);

@@ -2,10 +2,12 @@
 //! must not.
 
 use std::fs;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use blueflame::process_tree;
 use blueflame::sandbox::Tier;
+use rustix::process::{Pid, Signal};
 
 use crate::cage::{Cage, attempts, everything, only};
 
@@ -177,22 +179,43 @@ fn nothing_inside_is_seen_that_was_not_named() {
     assert_eq!(seen("id -u && grep -c CapEff:.0000000000000000 /proc/self/status").len(), 2);
 }
 
+/// When the program ends, when whoever started it is killed, and when that is
+/// asked to end; in both tiers, for root and for an ordinary user.
 #[test]
 fn nothing_outlives_its_launcher() {
-    for end in ["exit 0", "sleep 600"] {
-        let cage = Cage::new();
-        let survivors = "for n in 1 2 3; do (setsid bash -c 'trap \"\" TERM HUP INT; \
-                         (while :; do sleep 0.1; done) & wait' >/dev/null 2>&1 &) ; done; echo up;";
-        let mut child = cage.command(everything(), &format!("{survivors} {end}")).spawn().unwrap();
-        let home = cage.env.path("home").display().to_string();
-        let left = || process_tree::with_environment("HOME", &home).len();
-        if end == "sleep 600" {
-            until(|| left() > 6);
-            child.kill().unwrap();
+    for (_, cage) in Cage::all_kinds() {
+        for end in [None, Some(Signal::KILL), Some(Signal::TERM)] {
+            let mut starter = cage.started_by_another(everything(), &survivors(end));
+            nothing_is_left_of(&cage, &mut starter, end);
         }
-        child.wait().unwrap();
-        until(|| left() == 0);
     }
+    // The kernel sees to it where there are namespaces.
+    let cage = Cage::new();
+    let end = Some(Signal::KILL);
+    nothing_is_left_of(&cage, &mut cage.command(everything(), &survivors(end)), end);
+}
+
+/// Processes that left their parents, their group and their session, and listen
+/// to no request.
+fn survivors(end: Option<Signal>) -> String {
+    let then = end.map_or("exit 0", |_| "sleep 600");
+    format!(
+        "for n in 1 2 3; do (setsid bash -c 'trap \"\" TERM HUP INT; \
+         (while :; do sleep 0.1; done) & wait' >/dev/null 2>&1 &) ; done; {then}"
+    )
+}
+
+fn nothing_is_left_of(cage: &Cage, starter: &mut Command, end: Option<Signal>) {
+    let mut child = starter.spawn().unwrap();
+    let home = cage.env.path("home").display().to_string();
+    let left = || process_tree::with_environment("HOME", &home).len();
+    if let Some(signal) = end {
+        until(|| left() > 6);
+        let pid = Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
+        rustix::process::kill_process(pid, signal).unwrap();
+    }
+    child.wait().unwrap();
+    until(|| left() == 0);
 }
 
 fn until(done: impl Fn() -> bool) {

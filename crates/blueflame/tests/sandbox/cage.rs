@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
-use blueflame::sandbox::{self, Limits, Occupant, Terms, Tier};
+use blueflame::sandbox::{self, Boundary, Limits, Occupant, Terms, Tier};
 use blueflame_core::lock_path::LockPath;
 use blueflame_core::policy::Reach;
 use blueflame_testkit::TestEnv;
@@ -93,7 +93,8 @@ impl Cage {
         let hidden = UnixListener::bind_addr(&address).unwrap();
         let path = std::env::var("PATH").unwrap();
         let config = blueflame_core::config::read(b"schema_version: 2\n").config.unwrap();
-        let mut terms = sandbox::terms(&config.sandbox, Tier::Namespaces, &path);
+        let boundary = Boundary { tier: Tier::Namespaces, ..Boundary::default() };
+        let mut terms = sandbox::terms(&config.sandbox, boundary, &path);
         terms.limits = Limits { processes: Some(1024), ..Limits::default() };
         terms.read.extend(attempts().map(Path::to_owned));
         Cage {
@@ -116,7 +117,8 @@ impl Cage {
         }
         let mut cage = Cage::new();
         let config = blueflame_core::config::read(b"schema_version: 2\n").config.unwrap();
-        cage.terms = sandbox::terms(&config.sandbox, Tier::Namespaces, "/usr/bin:/bin");
+        let boundary = cage.terms.boundary();
+        cage.terms = sandbox::terms(&config.sandbox, boundary, "/usr/bin:/bin");
         // What is in root's home is not theirs.
         cage.terms.variables.clear();
         cage.terms.in_home.clear();
@@ -135,6 +137,23 @@ impl Cage {
         let owned = Command::new("chown").args(["-R", "65534:65534"]).arg(cage.env.root()).status();
         assert!(owned.unwrap().success());
         Some(cage)
+    }
+
+    /// Everybody in each of the two tiers: root, if that is who we are, and an
+    /// ordinary user, if there can be one.
+    pub fn all_kinds() -> Vec<(&'static str, Cage)> {
+        let mut cages = Vec::new();
+        for tier in [Tier::Namespaces, Tier::Landlock] {
+            cages.push((tier.name(), Cage::new().in_tier(tier)));
+            if let Some(cage) = Cage::of_ordinary_user() {
+                let name = match tier {
+                    Tier::Landlock => "landlock, ordinary user",
+                    Tier::Namespaces | Tier::Off => "namespaces, ordinary user",
+                };
+                cages.push((name, cage.in_tier(tier)));
+            }
+        }
+        cages
     }
 
     pub fn in_tier(mut self, tier: Tier) -> Cage {
@@ -193,6 +212,23 @@ impl Cage {
             .current_dir(&self.workspace)
             .stdin(Stdio::null());
         launcher
+    }
+
+    /// The same, started by a shell that can be ended.
+    pub fn started_by_another(&self, reach: Reach, command: &str) -> Command {
+        const TELL: &str = "own=$1; shift; for word; do shift; [ \"$word\" = \"$own\" ] && word=$$; \
+                            set -- \"$@\" \"$word\"; done; \"$@\" & wait";
+        let direct = self.command(reach, command);
+        let mut shell = self.env.command("/bin/sh");
+        shell.args(["-c", TELL, "sh"]).arg(std::process::id().to_string());
+        shell.arg(direct.get_program()).args(direct.get_args());
+        let set = direct.get_envs().filter_map(|(name, value)| Some((name, value?)));
+        shell.envs(set).current_dir(&self.workspace).stdin(Stdio::null());
+        shell
+    }
+
+    pub fn is_of_root(&self) -> bool {
+        self.user.is_none() && rustix::process::geteuid().is_root()
     }
 
     fn blueflame(&self) -> &Path {

@@ -1,22 +1,19 @@
 //! How much of the machine there is inside.
 
-use blueflame::sandbox::Limits;
+use blueflame::sandbox::{Limits, Tier};
 
 use crate::cage::{Cage, attempts, everything};
 
-fn limited(limits: Limits) -> Cage {
-    let mut cage = Cage::new();
-    cage.terms.limits = limits;
-    cage
-}
-
-/// Each is tried with the limit and without.
+/// Each is tried with the limit and without, in both tiers, by root and by an
+/// ordinary user.
 #[test]
 fn every_limit_holds_and_is_what_holds() {
     if attempts().is_none() {
         return;
     }
     let none = Limits::default;
+    let fill = "for i in $(seq 40); do head -c 4000000 /dev/zero > f$i; sleep 0.05; done";
+    let mut wrong = Vec::new();
     for (what, limits, command) in [
         ("memory of one", Limits { memory_mb: Some(128), ..none() }, "{POC} membomb 256"),
         ("memory of all", Limits { memory_mb: Some(200), ..none() }, "{POC} memfork 96 4"),
@@ -25,19 +22,32 @@ fn every_limit_holds_and_is_what_holds() {
         ("a sparse file", Limits { file_mb: Some(1), ..none() }, "truncate -s 1G sparse"),
         ("a file in memory", Limits { file_mb: Some(1), ..none() }, "{POC} memfd 32"),
         ("open files", Limits { open_files: Some(64), ..none() }, "{POC} fds 100"),
+        ("the disk", Limits { disk_mb: Some(32), ..none() }, fill),
+        ("files without a name", Limits { disk_mb: Some(32), ..none() }, "{POC} nameless 160"),
         (
             "processor time",
             Limits { cpu_seconds: Some(1), ..none() },
             "for ((i = 0; i < 1500000; i++)); do :; done",
         ),
     ] {
-        let confined = limited(limits).run(everything(), command);
-        assert!(!confined.worked(), "{what}: {confined:?}");
-        let free = limited(none()).run(everything(), command);
-        assert!(free.worked(), "without a limit: {what}: {free:?}");
+        for (who, mut cage) in Cage::all_kinds() {
+            cage.terms.limits = limits.clone();
+            let confined = cage.run(everything(), command);
+            if confined.worked() {
+                wrong.push(format!("{what} ({who}): {confined:?}"));
+            }
+        }
+        let mut cage = Cage::new();
+        cage.terms.limits = none();
+        let free = cage.run(everything(), command);
+        if !free.worked() {
+            wrong.push(format!("without a limit: {what}: {free:?}"));
+        }
     }
-    let limits = Limits { file_mb: Some(1), ..none() };
-    let outcome = limited(limits).run(everything(), "{POC} unlimited");
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    let mut cage = Cage::new();
+    cage.terms.limits = Limits { file_mb: Some(1), ..none() };
+    let outcome = cage.run(everything(), "{POC} unlimited");
     assert!(!outcome.worked(), "a limit was lifted: {outcome:?}");
 }
 
@@ -46,8 +56,37 @@ fn why_everything_was_ended_is_said() {
     if attempts().is_none() {
         return;
     }
-    let limits = Limits { memory_mb: Some(100), ..Limits::default() };
-    let outcome = limited(limits).run(everything(), "{POC} memfork 64 4");
-    assert_eq!(outcome.code, None);
-    assert!(outcome.stderr.contains("sandbox.max_memory_mb"), "{outcome:?}");
+    let none = Limits::default;
+    for tier in [Tier::Namespaces, Tier::Landlock] {
+        for (key, limits, command) in [
+            (
+                "sandbox.max_memory_mb",
+                Limits { memory_mb: Some(100), ..none() },
+                "{POC} memfork 64 4",
+            ),
+            (
+                "sandbox.max_disk_mb",
+                Limits { disk_mb: Some(16), ..none() },
+                "while :; do head -c 4000000 /dev/zero >> f; done",
+            ),
+        ] {
+            let mut cage = Cage::new().in_tier(tier);
+            cage.terms.limits = limits;
+            let outcome = cage.run(everything(), command);
+            assert_eq!(outcome.code, None);
+            assert!(outcome.stderr.contains(key), "{tier:?}: {outcome:?}");
+        }
+    }
+}
+
+/// What was there before does not count, and neither does what is removed again.
+#[test]
+fn only_what_is_filled_from_inside_counts() {
+    let mut cage = Cage::new();
+    std::fs::write(cage.workspace.join("old"), vec![1; 40 << 20]).unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(20));
+    cage.terms.limits = Limits { disk_mb: Some(32), ..Limits::default() };
+    let work = "for i in $(seq 12); do head -c 8000000 /dev/zero > f; rm f; sleep 0.05; done";
+    let outcome = cage.run(everything(), work);
+    assert!(outcome.worked(), "{outcome:?}");
 }

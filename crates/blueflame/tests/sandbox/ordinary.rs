@@ -1,6 +1,10 @@
 //! Ordinary work goes on as if there were no sandbox.
 
+use std::path::Path;
 use std::process::Command;
+
+use blueflame::sandbox::{Limits, Tier};
+use blueflame_core::config::ProcessLimit;
 
 use crate::cage::{Cage, everything};
 
@@ -9,7 +13,7 @@ fn is_installed(program: &str) -> bool {
 }
 
 /// A program that has to be there, and what must work with it.
-const WORK: [(&str, &str, &str); 11] = [
+const WORK: [(&str, &str, &str); 15] = [
     (
         "git",
         "git",
@@ -53,29 +57,75 @@ const WORK: [(&str, &str, &str); 11] = [
         "node -e 'const h=require(\"http\"),{Worker}=require(\"worker_threads\"),c=require(\"child_process\");c.execSync(\"true\");require(\"os\").userInfo();new Worker(\"\",{eval:true}).on(\"exit\",()=>{const s=h.createServer((q,r)=>r.end()).listen(0,\"127.0.0.1\",()=>h.get(s.address(),r=>{r.resume();s.close()}))})'",
     ),
     (
+        "the tests of Python",
+        "python3",
+        "printf 'import unittest\\nclass T(unittest.TestCase):\\n    def test_it(self):\\n        self.assertEqual(1, 1)\\n' > test_it.py && python3 -m unittest -q",
+    ),
+    (
+        "Python with a database and a socket in the workspace",
+        "python3",
+        "python3 -c 'import socket, sqlite3\ns = socket.socket(socket.AF_UNIX); s.bind(\"own.sock\"); s.listen()\nsocket.socket(socket.AF_UNIX).connect(\"own.sock\")\nd = sqlite3.connect(\"x.db\"); d.execute(\"pragma journal_mode=wal\"); d.execute(\"create table t(a)\"); d.commit()'",
+    ),
+    (
+        "Node with a server on all addresses, reached at one",
+        "node",
+        "node -e 'const h=require(\"http\");const s=h.createServer((q,r)=>r.end()).listen(0,()=>h.get({host:\"127.0.0.1\",port:s.address().port},r=>{r.resume();s.close()}))'",
+    ),
+    (
+        "make, a library and its test",
+        "make",
+        "printf 'int twice(int x){return 2*x;}' > l.c && printf 'int twice(int);int main(void){return twice(2)!=4;}' > t.c && printf 'test: t\\n\\t./t\\nt: l.o t.o\\n\\tcc -o t l.o t.o\\n' > Makefile && make -j2 test",
+    ),
+    (
         "npm and the tests of node",
         "npm",
         "printf '{\"scripts\":{\"test\":\"node --test\"}}' > package.json && printf 'require(\"node:test\")(\"t\", () => {})' > a.test.js && npm test --silent",
     ),
 ];
 
+/// What the weaker tier has not: sockets and files in `/tmp`.
+const NOT_BY_LANDLOCK: [&str; 2] =
+    ["a shell with pipes and temporary files", "Python with sockets, a database and a terminal"];
+
 #[test]
 fn compilers_servers_and_test_runners_work() {
+    work_goes_on_in(Tier::Namespaces);
+}
+
+#[test]
+fn and_so_they_do_in_the_weaker_tier() {
+    work_goes_on_in(Tier::Landlock);
+}
+
+fn work_goes_on_in(tier: Tier) {
     let mut wrong = Vec::new();
-    let mut tried = 0;
+    let (mut tried, mut by_user) = (0, 0);
+    let config = blueflame_core::config::read(b"schema_version: 2\n").config.unwrap();
     for (what, program, command) in WORK {
-        if !is_installed(program) {
+        if !is_installed(program) || (tier == Tier::Landlock && NOT_BY_LANDLOCK.contains(&what)) {
             continue;
         }
         tried += 1;
-        let mut cage = Cage::new();
-        let config = blueflame_core::config::read(b"schema_version: 2\n").config.unwrap();
-        cage.terms.limits = blueflame::sandbox::Limits::of_agents(&config.sandbox);
-        let outcome = cage.run(everything(), command);
-        if !outcome.worked() {
-            wrong.push(format!("{what}: {outcome:?}"));
+        for (who, cage) in [("this user", Some(Cage::new())), ("other", Cage::of_ordinary_user())] {
+            let Some(cage) = cage else { continue };
+            // What is installed in root's home is not theirs.
+            if who == "other" && !is_installed_for_all(program) {
+                continue;
+            }
+            by_user += usize::from(who == "other");
+            let mut cage = cage.in_tier(tier);
+            cage.terms.limits = Limits::of_agents(&config.sandbox, ProcessLimit::Kernel);
+            let outcome = cage.run(everything(), command);
+            if !outcome.worked() {
+                wrong.push(format!("{what}, {who}: {outcome:?}"));
+            }
         }
     }
     assert!(tried >= 3, "hardly anything is installed here");
+    assert!(by_user >= 3 || Cage::of_ordinary_user().is_none(), "only {by_user} by another user");
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+fn is_installed_for_all(program: &str) -> bool {
+    ["/usr/bin", "/usr/local/bin"].iter().any(|place| Path::new(place).join(program).exists())
 }

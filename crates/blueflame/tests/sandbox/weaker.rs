@@ -67,6 +67,37 @@ fn sockets_of_its_own_can_be_reached() {
     assert!(!outcome.worked(), "{outcome:?}");
 }
 
+/// A server of its own is reached, and only that: not one of somebody else's on
+/// another port, nor one that shares the port on another address, and nobody on
+/// the network finds it.
+#[test]
+fn servers_of_its_own_can_be_reached_and_no_others() {
+    if std::process::Command::new("python3").arg("--version").output().is_err() {
+        return;
+    }
+    for (what, server, port) in [
+        ("at one address", "127.0.0.1", "p"),
+        ("at all", "0.0.0.0", "p"),
+        ("somebody else's", "127.0.0.1", "{HP}"),
+        ("its own on the port of another's", "127.0.0.2:{HP}", "{HP}"),
+    ] {
+        let cage = Cage::new().in_tier(Tier::Landlock);
+        let (address, own) = server.split_once(':').unwrap_or((server, "0"));
+        let script = format!(
+            "import socket\ns = socket.socket(); s.bind((\"{address}\", {own})); s.listen()\n\
+             a, p = s.getsockname(); assert a.startswith(\"127.\"), a\n\
+             socket.create_connection((\"127.0.0.1\", {port}), 5)"
+        );
+        let outcome = cage.run(everything(), &format!("python3 -c '{script}'"));
+        assert_eq!(outcome.worked(), port == "p", "{what}: {outcome:?}");
+    }
+    let cage = Cage::new().in_tier(Tier::Landlock);
+    // Without an address, the kernel would choose all of them.
+    let script = "import socket\ns = socket.socket(); s.listen()\nprint(s.getsockname()[0])";
+    let outcome = cage.run(everything(), &format!("python3 -c '{script}'"));
+    assert_eq!(outcome.stdout.trim(), "127.0.0.1", "{outcome:?}");
+}
+
 #[test]
 fn nothing_is_left_when_it_ends() {
     let cage = Cage::new().in_tier(Tier::Landlock);

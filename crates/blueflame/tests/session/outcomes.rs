@@ -143,6 +143,25 @@ fn what_went_around_the_judge_is_found_by_the_inspection() {
     stage.assert_tidy();
 }
 
+/// A lock on a file opens its directory for new names: what the sandbox cannot
+/// hold, the policy denies, and where a program does it, the inspection refuses.
+#[test]
+fn a_new_file_beside_a_locked_one_does_not_land() {
+    let beside = "#!/bin/sh\nset -e\necho x > src/beside.txt\ngit add src\n\
+                  git commit -q -m 'feat(task-001): write it'\n";
+    let calls = [write("src/denied.txt", "x\n"), write("src/a.txt", "a\n"), bash("sh plumbing.sh")];
+    let stage =
+        one_task(Script::new().attempt("task-001", 1, &calls)).with_file("plumbing.sh", beside);
+    let config = stage.read("blueflame.yaml").replace("\"sh wait.sh\"", "\"sh plumbing.sh\"");
+    let stage = stage.with_file("blueflame.yaml", &config);
+    stage.run().exits(0);
+    let violations = stage.events("inspection.finished")[0]["violations"].to_string();
+    assert!(violations.contains("src/beside.txt"), "{violations}");
+    assert!(!violations.contains("src/denied.txt"), "{violations}");
+    assert_eq!(stage.git(&["ls-tree", "-r", "--name-only", "main", "src"]).trim(), "src/a.txt");
+    stage.assert_tidy();
+}
+
 /// A git that has no room for what it fetches, as long as the file `full` is
 /// there; with `once` in it, that is removed at the first time.
 fn with_a_full_disk(stage: &Stage, full: &str) -> String {

@@ -155,7 +155,7 @@ impl Stage {
         self.start_with(arguments, &[])
     }
 
-    fn start_with(&self, arguments: &[&str], variables: &[(&str, &str)]) -> Running<'_> {
+    pub fn start_with(&self, arguments: &[&str], variables: &[(&str, &str)]) -> Running<'_> {
         let mut command = self.command(arguments);
         command.envs(variables.iter().copied());
         self.let_run(command)
@@ -170,7 +170,8 @@ impl Stage {
     }
 
     fn let_run(&self, mut command: Command) -> Running<'_> {
-        let number = (0..).find(|number| !self.env.path(format!("out.{number}")).exists()).unwrap();
+        let number =
+            (0..=u32::MAX).find(|number| !self.env.path(format!("out.{number}")).exists()).unwrap();
         let [stdout, stderr] = ["out", "err"].map(|name| self.env.path(format!("{name}.{number}")));
         command.stdin(Stdio::null());
         command.stdout(fs::File::create(&stdout).unwrap());

@@ -7,12 +7,14 @@ use super::file::{ConfigFile, NEWEST_SCHEMA};
 use crate::yaml::{Document, Kind, Problem, Spanned};
 
 /// Keys that version 1 did not have.
-const SINCE_2: [&[&str]; 10] = [
+const SINCE_2: [&[&str]; 12] = [
     &["executors"],
     &["gateway"],
     &["worktree"],
     &["sandbox", "mode"],
     &["sandbox", "read"],
+    &["sandbox", "max_disk_mb"],
+    &["sandbox", "process_limit"],
     &["validation", "acceptance"],
     &["merge"],
     &["waves"],

@@ -19,7 +19,9 @@ use regex::Regex;
 use serde::{Deserialize, Serialize};
 
 pub use check::holds_credentials;
-pub use file::{ConfigFile, Dialect, MergeTarget, NEWEST_SCHEMA, NamingStyle, SandboxMode};
+pub use file::{
+    ConfigFile, Dialect, MergeTarget, NEWEST_SCHEMA, NamingStyle, ProcessLimit, SandboxMode,
+};
 pub(crate) use schema::titled;
 pub use schema::{key_paths, schema};
 
@@ -97,6 +99,8 @@ pub struct Sandbox {
     pub max_memory_mb: u64,
     pub max_file_size_mb: u64,
     pub max_open_files: u64,
+    pub max_disk_mb: u64,
+    pub process_limit: ProcessLimit,
 }
 
 #[derive(Clone, Debug)]

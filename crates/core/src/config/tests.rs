@@ -179,6 +179,10 @@ fn one_problem_each() {
             "error: `sandbox.read[0]` holds credentials, got `~/.ssh` @ ~/.ssh",
         ),
         (
+            "sandbox: {max_disk_mb: 1}",
+            "error: `sandbox.max_disk_mb` must be at least 16, got `1` @ 1",
+        ),
+        (
             "sandbox: {max_memory_mb: 1}",
             "error: `sandbox.max_memory_mb` must be at least 64, got `1` @ 1",
         ),

@@ -6,6 +6,18 @@ use serde_json::json;
 
 use super::ground::{WORKSPACE, judge, locked, rules};
 
+/// The sandbox has to open the directory for it, so this is where it is held.
+#[test]
+fn a_locked_file_is_no_leave_for_others_beside_it() {
+    let policy = Policy::new(locked(rules("", Role::Worker), &["src/a.go"])).unwrap();
+    for (path, expected) in
+        [("src/a.go", "paths.write"), ("src/b.go", "paths.scope"), ("src/a.go.new", "paths.scope")]
+    {
+        let verdict = judge(&policy, "Write", json!({ "file_path": path, "content": "" }));
+        assert_eq!(verdict.rule, expected, "{path}");
+    }
+}
+
 #[test]
 fn files_are_judged_by_where_they_lead() {
     let policy =

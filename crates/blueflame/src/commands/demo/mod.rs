@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
-use anstream::eprintln;
+use crate::stderr::eprintln;
 
 use super::run::{self, Asking};
 use crate::cli::Demo;

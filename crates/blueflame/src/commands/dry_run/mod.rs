@@ -22,7 +22,7 @@ use super::run;
 use crate::config_file::Loaded;
 use crate::failure::{Failure, Kind};
 use crate::git::plumbing::Plumbing;
-use crate::sandbox::Tier;
+use crate::sandbox::{Boundary, Tier};
 use crate::session::weaker;
 use crate::stdout;
 
@@ -148,19 +148,20 @@ fn paper<'a>(loaded: &'a Loaded, goal: &'a str, plan: Option<&'a Plan>) -> Paper
         forecast,
         session_budget: config.limits.session_budget,
         agent_timeout_seconds: config.limits.agent_timeout.as_secs(),
-        weaker_settings: weaker::settings(config, expected_tier(config)),
+        weaker_settings: weaker::settings(config, expected(config)),
         would_refuse: run::missing(loaded).err().as_ref().map(refusal),
     }
 }
 
 /// The sandbox that the configuration asks for. Whether the machine has it is
 /// only tried when a session begins.
-fn expected_tier(config: &Config) -> Tier {
-    match config.sandbox.mode {
+fn expected(config: &Config) -> Boundary {
+    let tier = match config.sandbox.mode {
         SandboxMode::Auto | SandboxMode::Namespaces => Tier::Namespaces,
         SandboxMode::Landlock => Tier::Landlock,
         SandboxMode::Off => Tier::Off,
-    }
+    };
+    Boundary { tier, counting: config.sandbox.process_limit }
 }
 
 fn sources(forecast: &file::Forecast) -> BTreeMap<&'static str, Source> {

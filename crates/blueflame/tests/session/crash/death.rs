@@ -1,10 +1,12 @@
-//! Ways for an orchestrator to die.
+//! Ways for an orchestrator to die, or to be let down by its disk or by git.
 //!
-//! `strace` kills it at a system call that is counted, so that the very moments
-//! before a record is written and before it is flushed are met, and met again by
-//! the same seed. Only the thread that decides and records is looked at; threads
-//! that do the work die at instants of the clock.
+//! `strace` kills it at a system call that is counted, or makes that call fail,
+//! so that the very moments before a record is written and before it is flushed
+//! are met, and met again by the same seed. Only the thread that decides and
+//! records is looked at; threads that do the work die at instants of the clock.
 
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::thread;
 use std::time::Duration;
 
@@ -58,20 +60,44 @@ pub enum Manner {
     Instant,
     /// At any instant, and everybody else with it: the machine goes down.
     Blackout,
+    /// Each gets to record a few events; then the disk is full.
+    FullDisk,
+    /// The same, and what was written cannot be flushed.
+    BrokenDisk,
+    /// One of its calls of git fails, before or after it did its work, or is
+    /// killed.
+    Git,
+}
+
+/// Whether orchestrators can be met at their system calls here. Where that is
+/// required, as in CI, it is an error if not.
+pub fn has_strace() -> bool {
+    let found = std::process::Command::new("strace").arg("-V").output().is_ok();
+    let required = std::env::var_os("BLUEFLAME_REQUIRE_AGENTS").is_some();
+    assert!(found || !required, "strace is not installed");
+    found
 }
 
 impl Manner {
+    /// Whether it takes `strace`.
+    pub fn counts_calls(self) -> bool {
+        !matches!(self, Manner::Instant | Manner::Blackout | Manner::Git)
+    }
+
     /// So many seeds in a row meet every manner.
-    pub const ALL: u64 = 5;
+    pub const ALL: u64 = 8;
 
     pub fn of(seed: u64) -> Manner {
-        match seed % 10 {
+        match seed % 12 {
             0 => Manner::Flush { events: 1 },
-            1 | 6 => Manner::Call,
-            2 | 7 => Manner::Instant,
-            3 | 8 => Manner::Blackout,
+            1 | 8 => Manner::Call,
+            2 | 9 => Manner::Instant,
+            3 => Manner::Git,
             4 => Manner::Write { events: 2 },
-            5 => Manner::Flush { events: 3 },
+            5 => Manner::FullDisk,
+            6 => Manner::Blackout,
+            7 => Manner::BrokenDisk,
+            10 => Manner::Flush { events: 3 },
             _ => Manner::Write { events: 4 },
         }
     }
@@ -83,6 +109,9 @@ impl Manner {
             Manner::Call => "at a system call",
             Manner::Instant => "at an instant",
             Manner::Blackout => "with everyone",
+            Manner::FullDisk => "of a full disk",
+            Manner::BrokenDisk => "of a broken disk",
+            Manner::Git => "of git",
         }
     }
 
@@ -90,10 +119,21 @@ impl Manner {
     pub fn next(self, chance: &mut Chance, in_vain: u64) -> Death {
         match self {
             Manner::Flush { events } => {
-                Death::Record { call: "fdatasync", number: 1 + events + in_vain }
+                Death::Record { call: "fdatasync", how: KILL, number: 1 + events + in_vain }
             }
             Manner::Write { events } => {
-                Death::Record { call: "write", number: 1 + events + in_vain }
+                Death::Record { call: "write", how: KILL, number: 1 + events + in_vain }
+            }
+            Manner::FullDisk => {
+                Death::Record { call: "write", how: "error=ENOSPC", number: 5 + in_vain }
+            }
+            Manner::BrokenDisk => {
+                Death::Record { call: "fdatasync", how: "error=EIO", number: 4 + in_vain }
+            }
+            Manner::Git => {
+                let mishap =
+                    ["fail", "work; fail", "die"][usize::try_from(chance.below(3)).unwrap()];
+                Death::Git { mishap, number: 1 + chance.below(60) }
             }
             Manner::Call => {
                 let (call, often) = CALLS[usize::try_from(chance.below(7)).unwrap()];
@@ -105,6 +145,28 @@ impl Manner {
     }
 }
 
+impl Manner {
+    /// Whether this is how somebody whom it met may end: dead, or with a refusal
+    /// that says what happened and that it goes on.
+    pub fn explains(self, told: &Told) -> bool {
+        let refused = |code, words: &str| {
+            told.code == Some(code) && told.stderr.contains(words) && told.stderr.contains("resume")
+        };
+        if told.signal == Some(9) {
+            return !matches!(self, Manner::Git);
+        }
+        match self {
+            Manner::FullDisk => refused(70, "No space left on device"),
+            Manner::BrokenDisk => refused(70, "Input/output error"),
+            Manner::Git => [3, 70].into_iter().any(|code| refused(code, "git")),
+            _ => false,
+        }
+    }
+}
+
+/// What `strace` does at a call.
+const KILL: &str = "signal=SIGKILL";
+
 /// How one orchestrator dies.
 #[derive(Debug)]
 pub enum Death {
@@ -112,6 +174,13 @@ pub enum Death {
     /// that it goes on.
     Record {
         call: &'static str,
+        how: &'static str,
+        number: u64,
+    },
+    /// Soon after the session began, when its journal had no name to look for.
+    First,
+    Git {
+        mishap: &'static str,
         number: u64,
     },
     Call {
@@ -130,17 +199,19 @@ impl Death {
     /// Lets the program run until it dies this way, or ends before.
     pub fn carry_out(&self, stage: &Stage, arguments: &[&str]) -> Told {
         match self {
-            Death::Record { call, number } => {
-                let mut wrapper = strace(call, *number);
-                // Before there is a session, its journal has no name to look for.
-                if let Some(session) = stage.sessions().pop() {
-                    let journal = session.join("journal.jsonl");
-                    wrapper.extend(["-P".to_owned(), journal.to_str().unwrap().to_owned()]);
-                }
+            Death::Record { call, how, number } => {
+                let mut wrapper = strace(call, how, *number);
+                let journal = stage.session().join("journal.jsonl");
+                wrapper.extend(["-P".to_owned(), journal.to_str().unwrap().to_owned()]);
                 stage.start_under(&wrapper, arguments).end()
             }
             Death::Call { call, number } => {
-                stage.start_under(&strace(call, *number), arguments).end()
+                stage.start_under(&strace(call, KILL, *number), arguments).end()
+            }
+            Death::First => stage.start_under(&strace("fdatasync", KILL, 3), arguments).end(),
+            Death::Git { mishap, number } => {
+                let path = unlucky_git(stage, mishap, *number);
+                stage.start_with(arguments, &[("PATH", &path)]).end()
             }
             Death::Instant { ms } => {
                 let mut running = stage.start(arguments);
@@ -170,9 +241,38 @@ impl Death {
     }
 }
 
-/// A command line that kills what follows it at one of its system calls.
-fn strace(call: &str, number: u64) -> Vec<String> {
+/// A `PATH` with a git in it that does its work, but for one call.
+fn unlucky_git(stage: &Stage, mishap: &str, number: u64) -> String {
+    let directory = tempfile::tempdir_in(stage.env.root()).unwrap().keep();
+    let path = std::env::var("PATH").unwrap();
+    let real = std::env::split_paths(&path).map(|it| it.join("git")).find(|it| it.exists());
+    let (place, real) = (directory.display(), real.unwrap());
+    let real = real.display();
+    // Each call takes the next number that is free, also if several come at once.
+    let script = format!(
+        r#"#!/bin/bash
+fail() {{ echo "fatal: git was let down by its disk" >&2; exit 128; }}
+work() {{ {real} "${{all[@]}}" >/dev/null 2>&1; }}
+die() {{ kill -KILL $$; }}
+all=("$@") number=1
+# Agents may find this program, and are none of its business.
+[ -w "{place}" ] || exec {real} "$@"
+set -C
+while ! : 2>/dev/null >"{place}/$number"; do number=$((number + 1)); done
+set +C
+if [ $number = {number} ]; then {mishap}; fi
+exec {real} "$@"
+"#
+    );
+    let git = directory.join("git");
+    fs::write(&git, script).unwrap();
+    fs::set_permissions(&git, fs::Permissions::from_mode(0o755)).unwrap();
+    format!("{place}:{path}")
+}
+
+/// A command line that does something to one system call of what follows it.
+fn strace(call: &str, how: &str, number: u64) -> Vec<String> {
     let trace = format!("trace={call}");
-    let inject = format!("inject={call}:signal=SIGKILL:when={number}");
+    let inject = format!("inject={call}:{how}:when={number}");
     ["strace", "-qq", "-o", "/dev/null", "-e", &trace, "-e", &inject].map(str::to_owned).to_vec()
 }

@@ -10,6 +10,8 @@ use crate::stage::{Stage, name_of, wait_until};
 #[derive(Debug, PartialEq)]
 pub struct Ledger {
     pub repository: Repository,
+    /// Changesets.
+    landed: Vec<String>,
     /// Every question that was answered, with its answer.
     answers: Vec<String>,
     /// Who did what, and how it ended.
@@ -24,7 +26,6 @@ pub struct Ledger {
 pub struct Repository {
     tree: String,
     subjects: Vec<String>,
-    landed: Vec<String>,
     files: BTreeMap<String, String>,
     status: String,
 }
@@ -60,24 +61,23 @@ impl Ledger {
         let mut answers: Vec<String> =
             answered.map(|it| format!("{}: {}", name_of(&it["gate"]), it["answer"])).collect();
         answers.sort();
+        let landed = stage.events("land.finished").into_iter();
+        let mut landed: Vec<String> = landed.map(|it| it["changeset"].to_string()).collect();
+        landed.sort();
         let (work, spent) = work(stage);
         let repository = repository(stage, person);
         let asked_of_the_model = stage.requests().values().sum();
-        Ledger { repository, answers, work, spent, asked_of_the_model }
+        Ledger { repository, landed, answers, work, spent, asked_of_the_model }
     }
 }
 
 fn repository(stage: &Stage, person: &Person) -> Repository {
     let mut subjects = stage.landed();
     subjects.sort();
-    let landed = stage.events("land.finished").into_iter();
-    let mut landed: Vec<String> = landed.map(|it| it["changeset"].to_string()).collect();
-    landed.sort();
     let file = |name: &&str| ((*name).to_owned(), stage.read(name));
     Repository {
         tree: stage.git(&["rev-parse", "main:src"]),
         subjects,
-        landed,
         files: person.0.iter().map(file).collect(),
         status: stage.git(&["status", "--porcelain"]),
     }

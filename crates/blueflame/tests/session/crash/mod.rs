@@ -17,15 +17,15 @@ use std::thread;
 
 use serde_json::Value;
 
-use self::death::{Chance, Death, Manner};
+use self::death::{Chance, Death, Manner, has_strace};
 use self::ledger::{Ledger, Person};
-use crate::stage::{RESUME, Stage, Told};
+use crate::stage::{RESUME, Stage};
 
 /// How many orchestrators are killed unless somebody wants more.
 const KILLS: u64 = 320;
 
 /// More deaths than this in one session: it gets nowhere.
-const GETS_NOWHERE: u64 = 200;
+const GETS_NOWHERE: u64 = 500;
 
 #[test]
 fn whoever_dies_whenever_the_session_ends_as_if_nobody_had() {
@@ -34,6 +34,10 @@ fn whoever_dies_whenever_the_session_ends_as_if_nobody_had() {
     if let Some(seed) = number("BLUEFLAME_CRASH_SEED") {
         battle(seed, &undisturbed);
         return;
+    }
+    let can_count = has_strace();
+    if !can_count {
+        println!("SKIPPED deaths at counted calls: strace is not installed");
     }
     let wanted = number("BLUEFLAME_CRASH_KILLS").unwrap_or(KILLS);
     let (killed, seeds) = (AtomicU64::new(0), AtomicU64::new(0));
@@ -45,6 +49,9 @@ fn whoever_dies_whenever_the_session_ends_as_if_nobody_had() {
                     let seed = seeds.fetch_add(1, Ordering::Relaxed);
                     if seed >= Manner::ALL && killed.load(Ordering::Relaxed) >= wanted {
                         break;
+                    }
+                    if Manner::of(seed).counts_calls() && !can_count {
+                        continue;
                     }
                     let kills = battle(seed, &undisturbed);
                     killed.fetch_add(kills, Ordering::Relaxed);
@@ -78,23 +85,27 @@ fn battle(seed: u64, undisturbed: &Ledger) -> u64 {
     let (mut kills, mut in_vain, mut known) = (0, 0, 0);
     loop {
         assert!(kills < GETS_NOWHERE, "{kills} deaths and no end: {}\n{again}", last(&stage));
-        let death = manner.next(&mut chance, in_vain);
-        let told = death.comes_to(&stage);
-        match (told.signal, told.code) {
-            (Some(9), _) => {
-                kills += 1;
-                let now = different_events(&stage);
-                in_vain = if now > known { 0 } else { in_vain + 1 };
-                known = now;
-            }
-            (None, Some(0)) => break,
-            _ => panic!("after {kills} deaths, {death:?}: {told}\n{}\n{again}", last(&stage)),
+        let begun = !stage.sessions().is_empty();
+        let arguments = if begun { RESUME.to_vec() } else { stage.run_arguments() };
+        let death = match manner.next(&mut chance, in_vain) {
+            Death::Record { .. } if !begun => Death::First,
+            death => death,
+        };
+        let told = death.carry_out(&stage, &arguments);
+        if told.code == Some(0) {
+            break;
         }
+        let expected = manner.explains(&told);
+        assert!(expected, "after {kills} deaths, {death:?}: {told}\n{}\n{again}", last(&stage));
+        kills += 1;
+        let now = different_events(&stage);
+        in_vain = if now > known { 0 } else { in_vain + 1 };
+        known = now;
     }
     let ledger = Ledger::of(&stage, &person);
     let same = match manner {
-        // Agents died too, so some work was done again, and paid again.
-        Manner::Blackout => ledger.repository == undisturbed.repository,
+        // Agents died too, or could not start, so some work was done again.
+        Manner::Blackout | Manner::Git => ledger.repository == undisturbed.repository,
         _ => ledger == *undisturbed,
     };
     assert!(
@@ -123,13 +134,4 @@ fn last(stage: &Stage) -> String {
     let ends: Vec<String> =
         stage.events("agent.exited").iter().rev().take(3).map(ToString::to_string).collect();
     format!("{kinds}\n{}", ends.join("\n"))
-}
-
-impl Death {
-    /// Lets one orchestrator run until it dies this way, or ends before.
-    fn comes_to(&self, stage: &Stage) -> Told {
-        let begun = !stage.sessions().is_empty();
-        let arguments = if begun { RESUME.to_vec() } else { stage.run_arguments() };
-        self.carry_out(stage, &arguments)
-    }
 }

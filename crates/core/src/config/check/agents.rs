@@ -294,6 +294,8 @@ pub(super) fn sandbox(check: Check<'_>, file: &file::Sandbox) -> Sandbox {
             1..=most_mb,
         ),
         max_open_files: check.range("sandbox.max_open_files", &file.max_open_files, 64..=1_048_576),
+        max_disk_mb: check.range("sandbox.max_disk_mb", &file.max_disk_mb, 16..=most_mb),
+        process_limit: file.process_limit.value,
     }
 }
 

@@ -173,18 +173,23 @@ pub struct Sandbox {
     /// Directories outside the repository that agents may read, absolute or
     /// starting with `~/`.
     pub read: Vec<Spanned<String>>,
-    /// Seconds of processor time for one agent.
+    /// Seconds of processor time for one process of an agent or of a command.
     #[schemars(range(min = 1))]
     pub max_cpu_seconds: Spanned<u64>,
-    /// Memory for one agent, in MiB.
+    /// Memory for one agent or one command, in MiB.
     #[schemars(range(min = 64))]
     pub max_memory_mb: Spanned<u64>,
-    /// Size of one file that an agent writes, in MiB.
+    /// Size of one file that an agent or a command writes, in MiB.
     #[schemars(range(min = 1))]
     pub max_file_size_mb: Spanned<u64>,
-    /// Files that an agent has open at the same time.
+    /// Files that one process has open at the same time.
     #[schemars(range(min = 64))]
     pub max_open_files: Spanned<u64>,
+    /// How much of the disk an agent or a command fills, in MiB.
+    #[schemars(range(min = 16))]
+    pub max_disk_mb: Spanned<u64>,
+    /// Who counts the processes of an agent.
+    pub process_limit: Spanned<ProcessLimit>,
     /// Must be false: agents reach their model through the gateway and
     /// nothing else.
     pub allow_network: Spanned<bool>,
@@ -199,9 +204,23 @@ impl Default for Sandbox {
             max_memory_mb: 2048.into(),
             max_file_size_mb: 50.into(),
             max_open_files: 1024.into(),
+            max_disk_mb: 20_480.into(),
+            process_limit: ProcessLimit::Kernel.into(),
             allow_network: false.into(),
         }
     }
+}
+
+/// Who counts the processes of an agent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ProcessLimit {
+    /// The kernel; where it does not, nothing is started.
+    #[default]
+    Kernel,
+    /// The kernel where it does, and else a look ten times a second, which a quick
+    /// fork bomb outruns for a moment.
+    Watched,
 }
 
 /// Which boundary is used.
