@@ -25,6 +25,7 @@ pub mod file_system;
 pub mod git;
 pub mod ground;
 pub mod history;
+pub mod hook;
 pub mod journal;
 pub mod landing;
 pub mod memory;

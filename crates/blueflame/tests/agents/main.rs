@@ -5,6 +5,7 @@
 mod contract;
 mod conversations;
 mod ends;
+mod hooks;
 mod install;
 mod lifecycle;
 mod planner;
