@@ -1,6 +1,7 @@
 //! The hook of the real codex, whole and broken in every way that codex itself
 //! takes no notice of.
 
+use std::fmt::Write as _;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -134,13 +135,11 @@ fn a_hook_that_says_nothing_ends_the_run() {
 #[test]
 fn many_hooks_at_once_write_whole_lines() {
     let Some(stage) = Stage::new(Agent::Codex) else { return };
-    let calls: String = (0..40)
-        .map(|n| {
-            let allowed = n % 2 == 0;
-            let command = if allowed { format!("echo {n}") } else { format!("forbidden {n}") };
-            format!("      - {{tool: Bash, input: {{command: \"{command}\"}}}}\n")
-        })
-        .collect();
+    let mut calls = String::new();
+    for n in 0..40 {
+        let command = if n % 2 == 0 { format!("echo {n}") } else { format!("forbidden {n}") };
+        let _ = writeln!(calls, "      - {{tool: Bash, input: {{command: \"{command}\"}}}}");
+    }
     let script = format!("replies:\n  - when: {{turn: 0}}\n    call:\n{calls}  - say: Done.\n");
     let run = stage.script(&script).run();
     assert_eq!(run.end(), "stopped", "{}", run.story());

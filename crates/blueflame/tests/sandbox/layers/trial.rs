@@ -11,7 +11,7 @@ use blueflame::attempt::spec::Author;
 use blueflame::checks::facts;
 use blueflame::ground::RealGround;
 use blueflame::process_tree;
-use blueflame::workspace::{HarvestError, Order, Workspace, WorkspaceName, Workspaces, branch};
+use blueflame::workspace::{Order, Workspace, WorkspaceName, Workspaces, branch};
 use blueflame_core::config;
 use blueflame_core::event::Work;
 use blueflame_core::ids::{Oid, SessionId, TaskId};
@@ -244,14 +244,13 @@ impl Trial {
             Ok(harvest) if !harvest.tree_changed => return Left::Nothing,
             Ok(harvest) => harvest.head,
             Err(error) if error.is_the_agents() => return Left::Refused("harvest".to_owned()),
-            // There is no repository any more.
-            Err(HarvestError::NotFetched { .. }) => return Left::Refused("harvest".to_owned()),
             Err(error) => panic!("{error}"),
         };
         let common = self.cage.env.path("repo/.git");
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let author = "Ada <ada@example.com>";
-        let work = facts::gather(&common, &self.workspace.start, &head, author);
+        let now = jiff::Timestamp::now().as_second();
+        let work = facts::gather(&common, &self.workspace.start, &head, author, now);
         let work = runtime.block_on(work).unwrap();
         let policy = Policy::new(self.rules.clone()).unwrap();
         let found = inspection::inspect(&policy, &work);
