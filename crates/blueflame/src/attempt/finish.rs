@@ -63,6 +63,7 @@ impl Attempt {
             cause: self.cause.take(),
             late: self.late,
             limited: self.limited,
+            provider_failed: self.provider_failed,
             account,
             exit,
             output_wanted: self.spec.order.output_schema.is_some(),

@@ -188,7 +188,10 @@ mod tests {
             home: Path::new("/a/home"),
             tmp: Path::new("/a/tmp"),
             files: Path::new("/a"),
+            workspace: Path::new("/w"),
             gateway: Path::new("/r/gateway"),
+            port: None,
+            hook: None,
             token: "TOKEN",
             login,
         }

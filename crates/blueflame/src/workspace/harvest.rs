@@ -11,9 +11,20 @@ use super::starting_point::contains;
 use super::{HarvestedCommit, Workspace, Workspaces, commits, git_dir, uncommitted};
 use crate::git::Answer;
 
-/// What git says of objects that it looked at and will not have. Whatever else
-/// keeps it from fetching may be nobody's fault.
-const NOT_SOUND: &str = "fsck error";
+/// What git says when the machine lets it down. Whatever else keeps it from
+/// fetching is in what the agent left: one that ruins its own repository must not
+/// bring the session to a halt.
+const OF_THE_MACHINE: [&str; 9] = [
+    "No space left on device",
+    "Disk quota exceeded",
+    "Input/output error",
+    "Read-only file system",
+    "Too many open files",
+    "Cannot allocate memory",
+    "Resource temporarily unavailable",
+    "unable to fork",
+    "unable to create thread",
+];
 
 /// What was found in a workspace.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,10 +90,11 @@ impl Workspaces {
         let failed = |answer: Answer| {
             let message = String::from_utf8_lossy(&answer.stderr).trim().to_owned();
             let branch = branch.clone();
-            if message.contains(NOT_SOUND) {
-                HarvestError::Refused { branch, message }
-            } else {
+            let killed = answer.status.code().is_none();
+            if killed || OF_THE_MACHINE.iter().any(|words| message.contains(words)) {
                 HarvestError::NotFetched { branch, message }
+            } else {
+                HarvestError::Refused { branch, message }
             }
         };
         let target = match self.remote_ref(&workspace.path, &source)? {

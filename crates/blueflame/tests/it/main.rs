@@ -7,6 +7,7 @@ mod cost_command;
 mod doctor_command;
 mod documents;
 mod history_commands;
+mod hook_command;
 mod init_command;
 mod plan_messages;
 mod policy_command;

@@ -5,6 +5,7 @@ mod boundaries;
 mod cage;
 mod corpus;
 mod harvested;
+mod layers;
 mod limits;
 mod ordinary;
 mod probing;
