@@ -344,6 +344,9 @@ pub struct Cleanup {
     /// Keep the logs of attempts for this many days after their session
     #[arg(long, value_name = "DAYS", default_value_t = 30)]
     pub keep_logs: u32,
+    /// Keep at most this many megabytes of them; the oldest sessions' go first
+    #[arg(long, value_name = "MB", default_value_t = 1000)]
+    pub keep_logs_mb: u64,
 }
 
 /// Which session, and which of its events.

@@ -309,8 +309,9 @@ pub async fn collect(site: &Arc<Site>, run: Run, sealed: Sealed, post: &Post) {
     let (snapshot, spend) = (sealed.snapshot.clone(), sealed.spend);
     let concluding = Arc::clone(site);
     if conclude::workspace_is_gone(site, &run) {
-        let text =
-            format!("the workspace of {agent} was removed; what was not saved is done again");
+        let text = format!(
+            "the workspace of {agent} was removed or moved; what was not saved is done again"
+        );
         post.send(Occurrence::Warning(text));
     }
     let outcome = spawn_blocking(move || conclude::outcome(&concluding, &run, sealed)).await;

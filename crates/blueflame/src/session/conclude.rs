@@ -74,12 +74,15 @@ pub fn outcome(site: &Site, run: &Run, sealed: Sealed) -> Result<Outcome, String
     }
 }
 
-/// Whether the place where the work should be has vanished. A sandbox keeps an
-/// agent from removing it, so somebody else did.
+/// Whether the place where the run was told to work has vanished: somebody removed
+/// the workspace, or moved the whole repository. A sandbox keeps an agent from
+/// either, so it is not the agent that is to blame; without one, it may only do so
+/// as often as runs may be killed from outside.
 pub fn workspace_is_gone(site: &Site, run: &Run) -> bool {
     let leaves_work = matches!(run.brief, Brief::Develop { .. } | Brief::Resolve { .. });
-    let place = workplace(site, run).map(|(workspace, _)| workspace.path);
-    leaves_work && place.is_ok_and(|path| matches!(path.try_exists(), Ok(false)))
+    let Ok(spec) = site.attempt(&run.work, &run.agent).spec() else { return false };
+    let now = workspace_of(site, &run.work, &spec.start).path;
+    leaves_work && (spec.workspace != now || matches!(now.try_exists(), Ok(false)))
 }
 
 /// Whether the run ended as one does that has lost the ground under its feet.

@@ -260,7 +260,7 @@ fn prompt(
     workspace: &Workspace,
     unfinished: bool,
     may_ask: bool,
-) -> Result<Prompt, String> {
+) -> Result<Prompt, NotStarted> {
     let fence = Fence::draw().map_err(|error| error.to_string())?;
     let conventions = &RepositoryNotes::read(&workspace.path);
     let (project, config, memory) = (site.project(), &site.config, None);
@@ -294,8 +294,7 @@ fn prompt(
         ),
         (Brief::Validate { task, commit }, Work::Validate { attempt, .. }) => {
             let start = start_of(site, task)?;
-            let view =
-                site.landing.changeset_view(&start, commit).map_err(|error| error.to_string())?;
+            let view = site.landing.changeset_view(&start, commit)?;
             let results = checking::acceptance_results(site, task);
             let checks: Vec<_> = results.iter().filter_map(CommandResult::as_check).collect();
             let diagnosed = checking::diagnostics_results(site, task);
@@ -355,9 +354,12 @@ fn prompt(
                 &fence,
             )
         }
-        _ => return Err("the work and what is known of it do not belong together".to_owned()),
+        _ => {
+            let why = "the work and what is known of it do not belong together";
+            return Err(why.to_owned().into());
+        }
     };
-    prompt.map_err(|error| error.to_string())
+    prompt.map_err(|error| error.to_string().into())
 }
 
 fn conflicting(changeset: &blueflame_core::state::merging::Changeset) -> &[String] {
