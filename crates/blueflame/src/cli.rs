@@ -65,7 +65,7 @@ pub enum Command {
     /// Remove what sessions that ended have left behind
     ///
     /// Workspaces, homes of attempts, checkouts, references that nothing needs any
-    /// more, sockets of attempts that are dead, and logs older than a limit. Journals
+    /// more, sockets of attempts that are dead, and logs beyond a limit of age or size. Journals
     /// stay, and so does everything of a session that can go on. Work that did not
     /// land is listed and stays, unless you say otherwise; what landed and is not on
     /// the base branch stays in any case.

@@ -115,22 +115,15 @@ impl Remains<'_> {
         if self.sweep.now.duration_since(self.state.last_at) > self.sweep.keep_logs {
             return Ok(Some("old logs"));
         }
-        let root = self.directory.attempts();
+        let attempts = self.directory.attempts();
         let mut bytes = 0;
-        for name in names(&root)? {
-            let logs = logs_of(&Directory::open(&root.join(name)))?;
+        for name in names(&attempts)? {
+            let logs = logs_of(&Directory::open(&attempts.join(name)))?;
             bytes += logs.iter().map(|path| size(path)).sum::<u64>();
         }
-        match room.checked_sub(bytes) {
-            Some(left) => {
-                *room = left;
-                Ok(None)
-            }
-            None => {
-                *room = 0;
-                Ok(Some("logs beyond the room for them"))
-            }
-        }
+        let left = room.checked_sub(bytes);
+        *room = left.unwrap_or(0);
+        Ok(if left.is_none() { Some("logs beyond the room for them") } else { None })
     }
 
     /// What becomes of what an agent run left, by the name of its workspace or of

@@ -3,6 +3,7 @@
 use std::fs;
 
 use super::{everything_landed, stage};
+use crate::stage::BLUEFLAME;
 
 #[test]
 fn without_a_home_of_the_person_it_works() {
@@ -62,4 +63,25 @@ fn as_many_open_files_as_there_may_be_are_taken() {
     let told = stage.start_under(&wrapper, &stage.run_arguments()).end().exits(0);
     assert!(!told.stderr.contains("a weaker sandbox"), "{told}");
     everything_landed(&stage);
+}
+
+#[test]
+fn too_few_processes_are_refused() {
+    // The kernel holds only ordinary users to it, and only root can become one.
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    let stage = stage();
+    let program = stage.env.path("blueflame");
+    fs::copy(BLUEFLAME, &program).unwrap();
+    let mut chown = stage.env.command("chown");
+    chown.args(["-R", "12345:12345"]).arg(stage.env.root());
+    stage.env.run(chown).success();
+    let mut command = stage.env.command("setpriv");
+    command.args(["--reuid=12345", "--regid=12345", "--clear-groups", "prlimit", "--nproc=40"]);
+    command.arg(&program).args(stage.run_arguments()).current_dir(stage.repository());
+    let ran = stage.env.run(command);
+    assert_eq!(ran.code(), Some(3), "{ran}");
+    assert!(ran.stderr.contains("processes: you may have only 40"), "{ran}");
+    assert!(ran.stderr.contains("hint: ulimit -u 4096"), "{ran}");
 }
