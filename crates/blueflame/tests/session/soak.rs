@@ -1,0 +1,228 @@
+//! A long session: very many tasks through eight workers. What it holds at the
+//! end is what it held at the start, and the last tasks take no more work than
+//! the first. `BLUEFLAME_SOAK_TASKS` says how many tasks; what is measured is
+//! printed.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::io::{Read, Seek, SeekFrom};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::script::{Script, Task, bash, commit, plan, subject, task};
+use crate::stage::{Running, Stage, resident_kilobytes};
+
+const DECISIONS: &str = "plan: [approve]\nchangesets: {'*': approve}\nsession: []\n";
+
+/// Tasks of one group, which land together.
+const GROUP: usize = 10;
+
+/// For the whole of it, however many there are.
+const PATIENCE: Duration = Duration::from_secs(3_600);
+
+fn id(number: usize) -> String {
+    format!("task-{number:03}")
+}
+
+fn own(number: usize) -> String {
+    format!("src/g{:03}/{number}.txt", (number - 1) / GROUP)
+}
+
+/// Everybody needs the first, and the last needs everybody: at these two
+/// moments there is one worker and nothing else.
+fn tasks(count: usize) -> Vec<Task> {
+    let all: Vec<String> = (1..=count).map(id).collect();
+    let all: Vec<&str> = all.iter().map(String::as_str).collect();
+    let needs = |number: usize| match number {
+        1 => &[][..],
+        last if last == count => &all[..count - 1],
+        _ => &all[..1],
+    };
+    let group = |number: usize| format!("g{:03}", (number - 1) / GROUP);
+    let tasks = 1..=count;
+    tasks.map(|it| task(all[it - 1], &group(it), &own(it)).needs(needs(it))).collect()
+}
+
+fn script(count: usize) -> Script {
+    let waits = |number: usize, signal: &str| {
+        let mut calls = vec![bash(&format!("sh wait.sh {signal}"))];
+        calls.extend(commit(&id(number), &[(&own(number), "done\n")]));
+        calls
+    };
+    let script = Script::new()
+        .attempt(&id(1), 1, &waits(1, "first"))
+        .attempt(&id(count), 1, &waits(count, "last"));
+    (2..count).fold(script, |script, it| script.works(&id(it), &[(&own(it), "done\n")])).passes()
+}
+
+/// What an orchestrator holds and has done, at one moment.
+#[derive(Clone, Debug)]
+struct Sample {
+    resident_kb: u64,
+    open_files: usize,
+    locks: usize,
+    processes: usize,
+    workspaces: usize,
+    sockets: usize,
+    refs: usize,
+    events: usize,
+    journal_bytes: u64,
+    /// Of the orchestrator alone, in hundredths of a second.
+    processor_ticks: u64,
+    at: Instant,
+}
+
+impl Sample {
+    fn take(running: &Running<'_>, followed: &Followed) -> Sample {
+        let (stage, pid) = (running.stage, running.pid());
+        let process = |name: &str| format!("/proc/{pid}/{name}");
+        let open: Vec<_> = fs::read_dir(process("fd")).unwrap().flatten().collect();
+        let is_socket = |path: &fs::DirEntry| {
+            fs::read_link(path.path()).is_ok_and(|it| it.to_string_lossy().starts_with("socket:"))
+        };
+        let told = fs::read_dir(process("fdinfo")).unwrap().flatten();
+        let told = told.map(|it| fs::read_to_string(it.path()).unwrap_or_default());
+        Sample {
+            resident_kb: resident_kilobytes(pid),
+            open_files: open.len(),
+            locks: told.map(|it| it.matches("lock:").count()).sum(),
+            // Whoever waits sleeps again and again, for a moment each.
+            processes: stage.processes().iter().filter(|it| !it.starts_with("sleep")).count(),
+            workspaces: stage.workspaces().len(),
+            sockets: open.iter().filter(|it| is_socket(it)).count(),
+            refs: stage.git(&["for-each-ref"]).lines().count(),
+            events: followed.events,
+            journal_bytes: followed.bytes,
+            processor_ticks: ticks(pid),
+            at: Instant::now(),
+        }
+    }
+
+    /// All that has to be as it was.
+    fn holds(&self) -> [(&'static str, usize); 5] {
+        [
+            ("open files", self.open_files),
+            ("locks", self.locks),
+            ("processes", self.processes),
+            ("workspaces", self.workspaces),
+            ("sockets", self.sockets),
+        ]
+    }
+}
+
+fn ticks(pid: u32) -> u64 {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    let after_name = stat.rsplit_once(')').unwrap().1;
+    let fields: Vec<&str> = after_name.split_ascii_whitespace().collect();
+    fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap()
+}
+
+/// The journal, read as it grows.
+#[derive(Default)]
+struct Followed {
+    bytes: u64,
+    events: usize,
+    validated: usize,
+}
+
+impl Followed {
+    fn read_on(&mut self, stage: &Stage) {
+        let Some(session) = stage.sessions().pop() else { return };
+        let mut file = fs::File::open(session.join("journal.jsonl")).unwrap();
+        file.seek(SeekFrom::Start(self.bytes)).unwrap();
+        let mut text = String::new();
+        file.read_to_string(&mut text).unwrap();
+        let whole = text.rfind('\n').map_or(0, |end| end + 1);
+        self.bytes += whole as u64;
+        for line in text[..whole].lines() {
+            self.events += 1;
+            let event: Value = serde_json::from_str(line).unwrap();
+            let verdict = &event["d"]["outcome"]["product"]["verdict"];
+            self.validated += usize::from(!verdict.is_null());
+        }
+    }
+
+    /// Reads on until something is so.
+    fn until(&mut self, running: &mut Running<'_>, so: impl Fn(&Followed) -> bool) {
+        let begun = Instant::now();
+        loop {
+            self.read_on(running.stage);
+            if so(self) {
+                return;
+            }
+            assert!(running.is_alive(), "it has ended");
+            assert!(begun.elapsed() < PATIENCE, "only {} were validated", self.validated);
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+#[test]
+fn a_long_session_holds_no_more_at_its_end_than_at_its_start() {
+    let count: usize =
+        std::env::var("BLUEFLAME_SOAK_TASKS").map_or(60, |text| text.parse().unwrap());
+    assert!(count >= 40, "fewer tasks than that show nothing");
+    let config = "concurrency: {development: 8, validation: 8, adaptive: false}\n\
+         waves: {mode: pipelined}\nlimits:\n  agent_timeout: 1h\n  \
+         max_session_cost_usd: 0\n  \
+         token_budget: {planner_usd: 0, worker_usd: 0, validator_usd: 0, merger_usd: 0}\n";
+    let stage = Stage::new(config).plan(&plan(&tasks(count))).script(&script(count));
+    let stage = stage.decisions(DECISIONS);
+    let refs_before = stage.git(&["for-each-ref"]).lines().count();
+    let mut running = stage.begin();
+    let mut followed = Followed::default();
+
+    let one_waits = |running: &mut Running<'_>, followed: &mut Followed, task: usize| {
+        running.wait_for_event("agent.started", 2 * (task - 1) + 1);
+        // Its model has answered, and it waits.
+        crate::stage::wait_until("it waits", || {
+            running.stage.processes().iter().any(|line| line.contains("wait.sh"))
+        });
+        followed.read_on(running.stage);
+    };
+    one_waits(&mut running, &mut followed, 1);
+    let start = Sample::take(&running, &followed);
+    stage.signal("first");
+
+    let window = (count / 5).min(100);
+    let mut samples = Vec::new();
+    for (name, at) in [
+        ("early", window / 2),
+        ("", window / 2 + window),
+        ("late", count - 1 - window),
+        ("", count - 1),
+    ] {
+        followed.until(&mut running, |followed| followed.validated >= at);
+        samples.push((name, at, Sample::take(&running, &followed)));
+    }
+    one_waits(&mut running, &mut followed, count);
+    let end = Sample::take(&running, &followed);
+    stage.signal("last");
+    running.end_within(PATIENCE).exits(0);
+    followed.read_on(&stage);
+
+    let mut table = format!("soak of {count} tasks\n");
+    for (name, sample) in [("start", &start), ("end", &end)] {
+        let _ = writeln!(table, "{name}: {sample:?}");
+    }
+    let per_task = |from: &Sample, to: &Sample| {
+        let tasks = window as u64;
+        [
+            ("events", (to.events - from.events) as u64 * 1000 / tasks),
+            ("journal bytes", (to.journal_bytes - from.journal_bytes) / tasks),
+            ("processor µs", (to.processor_ticks - from.processor_ticks) * 10_000 / tasks),
+            ("wall µs", u64::try_from((to.at - from.at).as_micros()).unwrap() / tasks),
+        ]
+    };
+    let early = per_task(&samples[0].2, &samples[1].2);
+    let late = per_task(&samples[2].2, &samples[3].2);
+    let _ = writeln!(table, "early: {early:?}\nlate: {late:?}");
+    println!("{table}");
+
+    assert_eq!(start.holds(), end.holds(), "{table}");
+    let expected: Vec<String> = (1..=count).map(|number| subject(&id(number))).collect();
+    assert_eq!(stage.landed(), expected);
+    let _ = refs_before;
+    stage.assert_tidy();
+}
