@@ -108,6 +108,9 @@ pub enum Command {
     /// provider, the sandbox, memory and disk. Nothing is changed, and no request
     /// is made.
     /// Exits with 3 if no session could begin.
+    ///
+    /// With --prove the boundaries are attacked instead of looked at.
+    #[command(after_help = DOCTOR_EXAMPLES)]
     Doctor(Doctor),
     /// Check or show the configuration, or print its JSON Schema
     Config {
@@ -142,6 +145,15 @@ pub enum Command {
     Probe {
         /// What to try, as JSON
         orders: String,
+    },
+    /// Try to break out, from inside a command that was allowed; started by what
+    /// `doctor --prove` lets an agent run
+    #[command(name = "__escape", hide = true)]
+    Escape {
+        /// What to do
+        step: crate::prove::escape::Step,
+        /// What to try, or where to leave signs of life
+        file: PathBuf,
     },
     /// Run one of the project's commands and end all that it started; reports
     /// on standard input, which is a socket
@@ -216,6 +228,17 @@ pub struct Doctor {
     /// Print one JSON document
     #[arg(long)]
     pub json: bool,
+    /// Attack the boundaries, and show which layer stops each attack
+    ///
+    /// Runs the agent programs that the configuration may use, and the embedded
+    /// one, in a throw-away repository against a scripted model that tries to
+    /// break out, to connect, to overspend, to leave a process behind and to
+    /// commit what is forbidden. Needs no key and no network, takes less than a
+    /// minute, and leaves nothing behind but its result, which the next sessions
+    /// have in their journals. Exits with 3 if anything was not stopped, or was
+    /// not proven to be.
+    #[arg(long)]
+    pub prove: bool,
 }
 
 /// Which session, and how to show it.
@@ -414,6 +437,12 @@ Examples:
   $ blueflame status --watch       keep an eye on it
   $ blueflame status 20260206      the session of that day
   $ blueflame status --json | jq .waiting_for";
+
+const DOCTOR_EXAMPLES: &str = "\
+Examples:
+  $ blueflame doctor
+  $ blueflame doctor --prove
+  $ blueflame doctor --prove --json | jq '.trials[].attacks[] | select(.standing != \"stopped\")'";
 
 const PUBLISH_EXAMPLES: &str = "\
 Examples:

@@ -14,6 +14,7 @@ use std::process::{Command, Stdio};
 
 pub use call::{Answer, Call};
 
+pub mod commit_object;
 pub mod isolated;
 pub mod plumbing;
 pub mod refs;

@@ -18,6 +18,7 @@ use blueflame_core::hook::{HookResult, Occasion};
 use blueflame_core::ids::{AgentId, ChangesetId, TaskId};
 use blueflame_core::money::{Budget, Spend};
 use blueflame_core::outcome::{Outcome, Product};
+use blueflame_core::proof::Proof;
 
 use crate::amounts;
 
@@ -53,6 +54,9 @@ fn words(event: &Event) -> String {
             }
             None => format!("{session} began: {goal}"),
         },
+        Event::SessionProven { proof, outdated } => {
+            format!("before it began, {}", proven(proof, outdated))
+        }
         Event::SessionResumed { repaired_bytes: None, .. } => "the session was resumed".into(),
         Event::SessionResumed { repaired_bytes: Some(bytes), .. } => {
             format!("the session was resumed; {bytes} bytes of an unfinished write were set aside")
@@ -387,6 +391,25 @@ fn cost(spend: &Spend) -> String {
 }
 
 /// So many tasks.
+/// What was found out about the boundaries.
+pub fn proven(proof: &Proof, outdated: &[String]) -> String {
+    let executors: Vec<String> =
+        proof.under.executors.iter().map(|(name, version)| format!("{name} {version}")).collect();
+    let mut text = format!(
+        "{} of {} attacks were stopped, with {}, sandbox: {}",
+        proof.stopped,
+        proof.tried,
+        executors.join(", "),
+        proof.under.sandbox
+    );
+    for (what, list) in [("open", &proof.open[..]), ("outdated", outdated)] {
+        if !list.is_empty() {
+            text = format!("{text}; {what}: {}", list.join(", "));
+        }
+    }
+    text
+}
+
 pub fn tasks(count: usize) -> String {
     if count == 1 { "1 task".into() } else { format!("{count} tasks") }
 }

@@ -228,14 +228,24 @@ fn children() -> Vec<i32> {
 /// The processes that were started with this in their environment.
 pub fn with_environment(variable: &str, value: &str) -> Vec<Process> {
     let pair = format!("{variable}={value}");
+    with("environ", &pair)
+}
+
+/// The processes that have this among their arguments.
+pub fn with_argument(argument: &str) -> Vec<Process> {
+    with("cmdline", argument)
+}
+
+/// The processes that have this in a list that the kernel keeps of them.
+fn with(list: &str, entry: &str) -> Vec<Process> {
     let own = std::process::id();
     let pids = all().into_keys().filter_map(|pid| u32::try_from(pid).ok());
-    // Known first and looked at after: the environment is that of this process
-    // or of none.
+    // Known first and looked at after: the list is that of this process or of
+    // none.
     let known = pids.filter(|pid| *pid != own).filter_map(identify);
     let marked = |process: &Process| {
-        let environment = fs::read(format!("/proc/{}/environ", process.pid)).unwrap_or_default();
-        environment.split(|byte| *byte == 0).any(|it| it == pair.as_bytes())
+        let found = fs::read(format!("/proc/{}/{list}", process.pid)).unwrap_or_default();
+        found.split(|byte| *byte == 0).any(|it| it == entry.as_bytes())
     };
     known.filter(|process| marked(process) && is_running(process)).collect()
 }

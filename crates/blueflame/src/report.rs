@@ -12,8 +12,8 @@ use std::fmt::Write as _;
 use blueflame_core::gate::Gate;
 use blueflame_core::ids::{SessionId, TaskId};
 use blueflame_core::projection::{self, StageView};
-use blueflame_core::state::State;
 use blueflame_core::state::merging::Publishing;
+use blueflame_core::state::{Proven, State};
 use jiff::Timestamp;
 
 use crate::amounts;
@@ -112,6 +112,7 @@ fn facts(state: &State, scene: &Scene) -> Vec<(&'static str, String)> {
             .push(("note", format!("{} percent of the budget are used", state.rules.warn_percent)));
     }
     facts.extend(state.weaker.iter().map(|setting| ("weaker", setting.clone())));
+    facts.push(("proven", proven(state)));
     if let Some(gate) = &state.gate {
         facts.push(("waiting", format!("for the person, {}", narrate::question(gate))));
         facts.push(("answer", format!("{}{}", choices(gate), where_to_answer(state, scene))));
@@ -146,6 +147,15 @@ fn facts(state: &State, scene: &Scene) -> Vec<(&'static str, String)> {
         facts.push(("tasks", counts));
     }
     facts
+}
+
+/// What is known of the boundaries that hold the agents.
+fn proven(state: &State) -> String {
+    let Some(Proven { proof, outdated }) = &state.proven else {
+        return "no; `blueflame doctor --prove` shows what holds here".to_owned();
+    };
+    let age = amounts::time(amounts::between(proof.at, state.started_at));
+    format!("{age} before it began: {}", narrate::proven(proof, outdated))
 }
 
 /// Who works on the session, or how to go on with it.

@@ -13,6 +13,7 @@ use crate::ids::{AgentId, ChangesetId, ExecutorName, GroupName, Oid, Role, Sessi
 use crate::money::{Budget, Spend};
 use crate::outcome::{Fold, Outcome};
 use crate::plan::Plan;
+use crate::proof::Proof;
 use crate::rules::Rules;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,6 +34,15 @@ pub enum Event {
         /// What this session does without that would make it safer, in words.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         weaker: Vec<String>,
+    },
+    /// What `blueflame doctor --prove` found before the session began.
+    #[serde(rename = "session.proven")]
+    SessionProven {
+        proof: Proof,
+        /// What had changed between the two, by which it says little about this
+        /// session.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        outdated: Vec<String>,
     },
     /// Another orchestrator process took the session over.
     #[serde(rename = "session.resumed")]

@@ -23,6 +23,7 @@ pub mod path_rules;
 pub mod plan;
 pub mod policy;
 pub mod projection;
+pub mod proof;
 pub mod rules;
 pub mod state;
 pub mod yaml;

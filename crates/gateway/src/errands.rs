@@ -31,12 +31,23 @@ struct Fields<'b> {
     /// Kept at the provider, with tools of its own.
     #[serde(borrow)]
     prompt: Option<&'b RawValue>,
+    /// In the Responses dialect, tools can be added within the conversation.
+    #[serde(borrow)]
+    input: Option<&'b RawValue>,
+}
+
+/// One entry of a conversation, as far as it brings tools along.
+#[derive(Debug, Deserialize)]
+struct Entry {
+    tools: Option<Vec<Tool>>,
 }
 
 #[derive(Debug, Deserialize)]
 struct Tool {
     #[serde(rename = "type")]
     kind: Option<String>,
+    /// What a namespace is made of.
+    tools: Option<Vec<Tool>>,
 }
 
 /// The errand that a request asks for, in words; `None` if it asks for none.
@@ -53,12 +64,20 @@ pub(crate) fn wanted(dialect: Dialect, body: &[u8]) -> Result<Option<String>, se
             return Ok(Some(format!("`{name}`")));
         }
     }
-    if let Some(tools) = fields.tools {
-        let tools: Option<Vec<Tool>> = serde_json::from_str(tools.get())?;
-        let kinds = tools.into_iter().flatten().filter_map(|tool| tool.kind);
-        if let Some(kind) = kinds.into_iter().find(|kind| !is_the_agents_own(dialect, kind)) {
+    let mut tools: Vec<Tool> = match fields.tools {
+        Some(tools) => serde_json::from_str::<Option<_>>(tools.get())?.unwrap_or_default(),
+        None => Vec::new(),
+    };
+    if let Some(input) = fields.input.filter(|input| input.get().starts_with('[')) {
+        let entries: Vec<Entry> = serde_json::from_str(input.get())?;
+        tools.extend(entries.into_iter().filter_map(|entry| entry.tools).flatten());
+    }
+    while let Some(Tool { kind, tools: inner }) = tools.pop() {
+        let namespace = dialect == Dialect::Responses && kind.as_deref() == Some("namespace");
+        if let Some(kind) = kind.filter(|kind| !namespace && !is_the_agents_own(dialect, kind)) {
             return Ok(Some(format!("the tool `{}`", shown(&kind))));
         }
+        tools.extend(inner.into_iter().flatten());
     }
     let mut json = serde_json::Deserializer::from_slice(body);
     let address = Look { dialect, at: At::Top }.deserialize(&mut json)?;
@@ -229,6 +248,16 @@ mod tests {
             (Responses, r#"{"tools":[{"type":"web_search"}]}"#, "the tool"),
             (Responses, r#"{"tools":[{"type":"code_interpreter"}]}"#, "the tool"),
             (Responses, r#"{"tools":[{"type":"mcp"}]}"#, "the tool"),
+            (
+                Responses,
+                r#"{"input":[{"type":"additional_tools","tools":[{"type":"web_search"}]}]}"#,
+                "the tool",
+            ),
+            (
+                Responses,
+                r#"{"tools":[{"type":"namespace","tools":[{"type":"custom"},{"type":"mcp"}]}]}"#,
+                "the tool",
+            ),
             (Responses, r#"{"prompt":{"id":"pmpt_1"}}"#, "`prompt`"),
             (Responses, r#"{"input":[{"content":[{"image_url":"URL"}]}]}"#, "to fetch"),
             (Responses, r#"{"input":[{"content":[{"file_url":"URL"}]}]}"#, "to fetch"),
@@ -258,6 +287,11 @@ mod tests {
                 Responses,
                 r#"{"tools":[{"type":"function"},{"type":"local_shell"}],"input":[{"content":[{"image_url":"data:image/png;base64,aGk="}]},{"arguments":"{\"image_url\":\"https://a.example\"}"}]}"#,
             ),
+            (
+                Responses,
+                r#"{"input":[{"type":"additional_tools","tools":[{"type":"namespace","tools":[{"type":"custom"},{"type":"function"}]}]},{"role":"user","content":"hi"}]}"#,
+            ),
+            (Responses, r#"{"input":"hello"}"#),
             (Chat, r#"{"messages":[{"content":[{"image_url":{"url":"DATA:image/png,x"}}]}]}"#),
         ] {
             assert_eq!(errand(dialect, body), None, "{body}");

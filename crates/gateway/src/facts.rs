@@ -21,6 +21,8 @@ pub enum Fact {
     GrantNotWanted,
     /// The provider wants a pause. The time is missing if it named none.
     ProviderLimited { status: u16, until: Option<Timestamp> },
+    /// The provider answered with an error.
+    ProviderFailed { status: u16 },
     /// A request was turned away.
     Refused { why: Refusal },
     /// The agent asks again and again; from now on it is refused.

@@ -15,6 +15,7 @@ use http_body::{Body as HttpBody, Frame, SizeHint};
 use tokio::time::Sleep;
 
 use crate::allowance::{Awaited, Ticket};
+use crate::calls::Hearing;
 use crate::facts::Fact;
 use crate::gateway::Inner;
 use crate::meter::Meter;
@@ -34,6 +35,8 @@ pub(crate) struct Account {
     /// never reached anyone.
     free: bool,
     recorded: Option<Open>,
+    /// Hears which calls the model asks for, where that matters.
+    hearing: Option<Hearing>,
 }
 
 impl Account {
@@ -46,6 +49,7 @@ impl Account {
             reported: Usage::default(),
             free: true,
             recorded: None,
+            hearing: None,
         }
     }
 
@@ -62,6 +66,7 @@ impl Account {
     pub(crate) fn begin(&mut self, streamed: bool, recorded: Option<Open>) {
         self.recorded = recorded;
         if streamed {
+            self.hearing = self.gateway.calls.clone().map(Hearing::new);
             self.meter.begin_stream();
         } else {
             self.meter.begin_whole();
@@ -74,6 +79,9 @@ impl Account {
         }
         if self.free {
             return;
+        }
+        if let Some(hearing) = &mut self.hearing {
+            hearing.take(chunk);
         }
         self.meter.take(chunk);
         let reported = self.meter.reported();

@@ -74,6 +74,9 @@ impl Inner {
         let asked = Asked::receive(endpoint, request, self.timeouts.request_body).await?;
         match endpoint {
             Endpoint::Model(dialect) => {
+                if let Some(calls) = &self.calls {
+                    calls.check(dialect, &asked.body)?;
+                }
                 let price = self.prices.charged(&asked.model);
                 let ticket = self.admit(&asked).await?;
                 let meter = Meter::new(dialect, asked.body.len());
@@ -158,6 +161,7 @@ impl Inner {
         }
         let good = head.status.is_success();
         if !good {
+            self.facts.tell(Fact::ProviderFailed { status });
             self.breaker.failed(Instant::now());
             if let Some(account) = &mut account {
                 account.cost_nothing();

@@ -16,6 +16,7 @@ use tokio::sync::{Semaphore, watch};
 use tokio::task::{JoinHandle, JoinSet};
 
 use crate::allowance::Allowance;
+use crate::calls::Calls;
 use crate::credential::Token;
 use crate::facts::{Fact, Facts};
 use crate::loops::{LoopBreaker, LoopLimits};
@@ -61,6 +62,8 @@ pub struct Settings {
     /// How long a request waits for a larger grant.
     pub grant_wait: Duration,
     pub recording: Option<Recording>,
+    /// Set for agents that ask about their tool calls through a hook.
+    pub calls: Option<Arc<Calls>>,
 }
 
 impl Settings {
@@ -72,6 +75,7 @@ impl Settings {
             timeouts: Timeouts::default(),
             grant_wait: Duration::from_secs(30 * 60),
             recording: None,
+            calls: None,
         }
     }
 }
@@ -81,7 +85,7 @@ impl Settings {
 pub struct Gateway {
     inner: Arc<Inner>,
     close: watch::Sender<bool>,
-    accepting: JoinHandle<()>,
+    accepting: Vec<JoinHandle<()>>,
 }
 
 /// What the requests share.
@@ -96,6 +100,7 @@ pub(crate) struct Inner {
     pub(crate) breaker: LoopBreaker,
     pub(crate) facts: Facts,
     pub(crate) recording: Option<Recording>,
+    pub(crate) calls: Option<Arc<Calls>>,
 }
 
 impl Gateway {
@@ -118,10 +123,18 @@ impl Gateway {
             breaker: LoopBreaker::new(settings.loops),
             facts,
             recording: settings.recording,
+            calls: settings.calls,
         });
-        let (close, closing) = watch::channel(false);
-        let accepting = tokio::spawn(accept(listener, Arc::clone(&inner), closing));
-        (Gateway { inner, close, accepting }, told)
+        let (close, _) = watch::channel(false);
+        let mut gateway = Gateway { inner, close, accepting: Vec::new() };
+        gateway.also_at(listener);
+        (gateway, told)
+    }
+
+    /// Serves the same agent at another place as well.
+    pub fn also_at(&mut self, listener: Listener) {
+        let accepting = accept(listener, Arc::clone(&self.inner), self.close.subscribe());
+        self.accepting.push(tokio::spawn(accepting));
     }
 
     pub fn allowance(&self) -> &Arc<Allowance> {
@@ -143,8 +156,8 @@ impl Gateway {
     /// call only gives the figure again.
     pub async fn shut(&mut self) -> Spend {
         let _ = self.close.send(true);
-        if !self.accepting.is_finished() {
-            let _ = (&mut self.accepting).await;
+        for accepting in self.accepting.drain(..) {
+            let _ = accepting.await;
         }
         self.inner.allowance.spent()
     }

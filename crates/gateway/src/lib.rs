@@ -6,6 +6,7 @@
 //! one. Nothing here knows of waves or git.
 
 pub mod allowance;
+pub mod calls;
 pub mod credential;
 pub mod dialect;
 mod errands;

@@ -39,6 +39,12 @@ pub enum Refusal {
     Malformed { why: String },
     #[error("the provider is asked for more than an answer, which goes around the sandbox: {what}")]
     Errand { what: String },
+    #[error("its tool calls are not judged: the hook that asks about them never answered")]
+    Unarmed,
+    #[error("a tool call was not judged: {why}")]
+    Unjudged { why: String },
+    #[error("{most} answers with tool calls are as many as it may have")]
+    Turns { most: u32 },
     #[error("the request is larger than {most} bytes")]
     TooLarge { most: usize },
     #[error("the request did not arrive within {} s", waited.as_secs())]
@@ -58,6 +64,9 @@ impl Refusal {
             Refusal::BadMethod => "bad_method",
             Refusal::Malformed { .. } => "malformed",
             Refusal::Errand { .. } => "errand",
+            Refusal::Unarmed => "unarmed",
+            Refusal::Unjudged { .. } => "unjudged",
+            Refusal::Turns { .. } => "turns",
             Refusal::TooLarge { .. } => "too_large",
             Refusal::TooSlow { .. } => "too_slow",
         }
@@ -76,6 +85,9 @@ impl Refusal {
             | Refusal::Stopped { .. }
             | Refusal::TooMany { .. }
             | Refusal::TooManyFailures { .. }
+            | Refusal::Unarmed
+            | Refusal::Unjudged { .. }
+            | Refusal::Turns { .. }
             | Refusal::BadToken => match dialect {
                 Dialect::Messages | Dialect::Responses => 400,
                 Dialect::Chat => 402,
@@ -127,6 +139,9 @@ mod tests {
             Refusal::TooMany { requests: 1, window: Duration::ZERO },
             Refusal::TooManyFailures { failures: 1, when: "in a row" },
             Refusal::BadToken,
+            Refusal::Unarmed,
+            Refusal::Unjudged { why: String::new() },
+            Refusal::Turns { most: 1 },
         ] {
             for (dialect, final_statuses) in [
                 (Dialect::Messages, &[400][..]),

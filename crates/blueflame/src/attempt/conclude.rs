@@ -30,6 +30,10 @@ pub enum Cause {
     Budget(BudgetScope),
     /// It asks again and again.
     Loop(String),
+    /// It has had as many turns as it may have.
+    Turns,
+    /// The provider wants a longer pause than is waited for.
+    Limited,
     /// Something of ours broke.
     Internal(String),
 }
@@ -42,12 +46,16 @@ pub struct Known {
     pub late: bool,
     /// The last word of the provider about a pause.
     pub limited: Option<Limited>,
+    /// The status of the provider's last answer, if that was an error.
+    pub provider_failed: Option<u16>,
     pub account: Account,
     pub exit: Exit,
     /// Whether it had to return something.
     pub output_wanted: bool,
     /// What it last wrote to its error stream.
     pub complaint: String,
+    /// The beginning of the last line of its output that made no sense.
+    pub unread: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,11 +111,17 @@ pub fn conclude(known: &Known, now: Timestamp) -> Ending {
         Some(Cause::Loop(why)) if known.account.end != Told::Finished => {
             return crashed(why.clone());
         }
+        Some(Cause::Turns) if known.account.end != Told::Finished => {
+            return Ending::Failed(Outcome::MaxTurns);
+        }
+        Some(Cause::Limited) if known.account.end != Told::Finished => {
+            return limited(known.limited, UNNAMED_PAUSE, now);
+        }
         Some(Cause::Internal(why)) => return crashed(why.clone()),
-        Some(Cause::Budget(_) | Cause::Loop(_)) | None => {}
+        Some(Cause::Budget(_) | Cause::Loop(_) | Cause::Turns | Cause::Limited) | None => {}
     }
     let account = &known.account;
-    match &account.end {
+    match &with_status(&account.end, known.provider_failed) {
         Told::Finished if known.output_wanted && account.output.is_none() => {
             let said = shortened(&account.text);
             let problems = vec![format!("it returned no structured output; it said: {said}")];
@@ -142,11 +156,25 @@ pub fn conclude(known: &Known, now: Timestamp) -> Ending {
                 Some(why) => crashed(why.to_owned()),
                 None => Ending::Failed(Outcome::Killed { by: Killer::Other }),
             },
-            exit if known.complaint.is_empty() => {
-                crashed(format!("it left without a word: {exit}"))
-            }
+            exit if known.complaint.is_empty() => match &known.unread {
+                None => crashed(format!("it left without a word: {exit}")),
+                Some(line) => {
+                    let line = shortened(line);
+                    crashed(format!("it left without a result: {exit}; unreadable was: {line}"))
+                }
+            },
             exit => crashed(format!("{exit}: {}", shortened(&known.complaint))),
         },
+    }
+}
+
+/// Not every program says what the provider's error was.
+fn with_status(end: &Told, status: Option<u16>) -> Told {
+    match (end, status) {
+        (Told::Failed { message } | Told::Api { status: None, message }, Some(_)) => {
+            Told::Api { status, message: message.clone() }
+        }
+        (end, _) => end.clone(),
     }
 }
 
@@ -201,6 +229,7 @@ mod tests {
             ("breach", caused(Cause::Breach("x".into()), Told::Finished), "violated"),
             ("refused", caused(Cause::Budget(BudgetScope::Agent), Told::Nothing), "budget"),
             ("refused, done", caused(Cause::Budget(BudgetScope::Agent), Told::Finished), "stopped"),
+            ("refused a turn", caused(Cause::Turns, Told::Nothing), "max-turns"),
             ("loop", caused(Cause::Loop("x".into()), Told::Nothing), "crashed"),
             ("ours", caused(Cause::Internal("x".into()), Told::Finished), "crashed"),
             ("interrupted by others", told(Told::Interrupted), "killed"),
@@ -218,6 +247,13 @@ mod tests {
             ("529", api(Some(529)), "rate-limited"),
             ("500", api(Some(500)), "crashed"),
             ("unreachable", api(None), "crashed"),
+            (
+                "529, in other words",
+                Known { provider_failed: Some(529), ..api(None) },
+                "rate-limited",
+            ),
+            ("a long pause", caused(Cause::Limited, Told::Nothing), "rate-limited"),
+            ("a long pause, done", caused(Cause::Limited, Told::Finished), "stopped"),
             ("429 with a time", with_limit(Some(later)), "rate-limited"),
             ("killed", Known { exit: Exit::Signal(9), ..told(Told::Nothing) }, "killed"),
             ("segfault", Known { exit: Exit::Signal(11), ..told(Told::Nothing) }, "crashed"),
@@ -266,6 +302,23 @@ mod tests {
             panic!("it did not crash");
         };
         assert!(detail.contains("sandbox.max_cpu_seconds"), "{detail}");
+    }
+
+    #[test]
+    fn one_that_was_not_understood_is_quoted() {
+        let known = |unread: Option<&str>| Known {
+            exit: Exit::Code(0),
+            unread: unread.map(str::to_owned),
+            ..Known::default()
+        };
+        for (unread, expected) in [
+            (None, "it left without a word: exit code 0"),
+            (Some("{\"ty"), "it left without a result: exit code 0; unreadable was: {\"ty"),
+        ] {
+            let detail = expected.to_owned();
+            let crashed = Ending::Failed(Outcome::Crashed { detail });
+            assert_eq!(conclude(&known(unread), Timestamp::UNIX_EPOCH), crashed);
+        }
     }
 
     #[test]

@@ -63,10 +63,12 @@ impl Attempt {
             cause: self.cause.take(),
             late: self.late,
             limited: self.limited,
+            provider_failed: self.provider_failed,
             account,
             exit,
             output_wanted: self.spec.order.output_schema.is_some(),
             complaint: String::from_utf8_lossy(&self.complaint).trim().to_owned(),
+            unread: self.conversation.unread().map(str::to_owned),
         };
         let ended = Timestamp::now();
         let sealed = Sealed {

@@ -9,7 +9,7 @@ use std::io::Write;
 use std::path::Path;
 
 use blueflame_core::ids::AgentId;
-use blueflame_core::policy::{Decision, Policy, ToolCall, Verdict};
+use blueflame_core::policy::{Decision, Policy, Rule, ToolCall, Verdict};
 use jiff::Timestamp;
 use serde::Serialize;
 
@@ -53,10 +53,25 @@ impl Judge {
     }
 
     pub fn judge(&mut self, call: Call) -> (Verdict, Ruling) {
+        let call = self.placed(call);
+        let verdict = self.policy.judge(&call, &self.ground);
+        self.settle(&call, verdict)
+    }
+
+    /// Denies a call that has no form in which it could be judged.
+    pub fn object(&mut self, call: Call, why: &str) -> (Verdict, Ruling) {
+        let call = self.placed(call);
+        let target = self.policy.judge(&call, &self.ground).target;
+        self.settle(&call, Verdict::denied(Rule::ToolInput, target, why))
+    }
+
+    fn placed(&self, call: Call) -> ToolCall {
         let Call { tool, input, cwd } = call;
         let cwd = if cwd.is_empty() { self.workspace.clone() } else { cwd };
-        let call = ToolCall { tool, input, cwd };
-        let mut verdict = self.policy.judge(&call, &self.ground);
+        ToolCall { tool, input, cwd }
+    }
+
+    fn settle(&mut self, call: &ToolCall, mut verdict: Verdict) -> (Verdict, Ruling) {
         if let Some(why) = &self.stopped
             && verdict.decision == Decision::Allow
         {
@@ -67,7 +82,7 @@ impl Judge {
                 target: verdict.target,
             };
         }
-        if let Err(error) = self.write_down(&call, &verdict) {
+        if let Err(error) = self.write_down(call, &verdict) {
             verdict = Verdict {
                 decision: Decision::Deny,
                 rule: "audit.unwritable".to_owned(),

@@ -11,6 +11,7 @@ mod clock;
 pub mod conclude;
 mod control;
 pub mod directory;
+pub mod endpoint;
 mod finish;
 mod frames;
 mod judge;

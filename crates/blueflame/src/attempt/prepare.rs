@@ -9,10 +9,12 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::process::Stdio;
 
+use blueflame_core::config;
 use blueflame_core::money::Spend;
 use blueflame_core::policy::Policy;
 use blueflame_gateway::allowance::Allowance;
 use blueflame_gateway::credential::{Credential, Token};
+use blueflame_gateway::dialect::Dialect;
 use blueflame_gateway::gateway::{Gateway, Listener, Settings};
 use blueflame_gateway::prices::Prices;
 use blueflame_gateway::recording::Recording;
@@ -26,6 +28,7 @@ use tokio::time::Instant;
 use super::clock::Clock;
 use super::control::Control;
 use super::directory::{Directory, MARK, Running};
+use super::endpoint::Endpoint;
 use super::frames::{Kept, Lines};
 use super::judge::Judge;
 use super::link::control_socket;
@@ -33,8 +36,8 @@ use super::pipes::{self, Chunk};
 use super::run::{Attempt, CannotBegin, cannot};
 use super::snapshot::Camera;
 use super::spec::{Secrets, Spec};
-use crate::executor::{self, Ground};
-use crate::sandbox::{self, Occupant};
+use crate::executor::{self, Ground, HookAddress};
+use crate::sandbox::{self, Doorway, Occupant, Tier};
 
 /// What is kept of an agent's output on the disk.
 const MOST_OUTPUT: u64 = 256 << 20;
@@ -55,6 +58,16 @@ impl Attempt {
                 spec.executor
             )));
         }
+        if spec.model.gateway.upstream == config::Upstream::Anthropic
+            && executor.speaks() != Dialect::Messages
+        {
+            return Err(cannot(format!(
+                "the executor `{}` cannot ask Anthropic: set `gateway.upstream` to `openai` or \
+                 to an address that serves `{}`",
+                spec.executor,
+                executor.speaks().path()
+            )));
+        }
         let policy = Policy::new(spec.policy.clone()).map_err(cannot)?;
         let audit = append_to(&directory.audit_file()).map_err(cannot)?;
         let judge =
@@ -62,7 +75,9 @@ impl Attempt {
 
         let credential = secrets.credential.as_deref();
         let token = Token::generate().map_err(cannot)?;
-        let settings = settings(&directory, &spec, credential).map_err(cannot)?;
+        let conversation = executor.converse(&spec.order);
+        let mut settings = settings(&directory, &spec, credential).map_err(cannot)?;
+        settings.calls = conversation.calls();
         let gateway_place = directory.gateway_place().map_err(cannot)?;
         let gateway_socket = gateway_place.join("gateway");
         let _ = fs::remove_file(&gateway_socket);
@@ -70,18 +85,44 @@ impl Attempt {
         let limits = &spec.limits;
         let allowance = Allowance::new(limits.cap, limits.grant, Spend::default());
 
+        let hook_socket = gateway_place.join("hook");
+        let proof = Token::generate().map_err(cannot)?;
+        let (endpoint, hooks) = match executor.hook() {
+            Some(dialect) => {
+                let proof = proof.reveal().to_owned();
+                let (endpoint, asked) =
+                    Endpoint::listen(&hook_socket, dialect, proof).map_err(cannot)?;
+                (Some(endpoint), Some(asked))
+            }
+            None => (None, None),
+        };
+        let doorway = executor.needs_port().then(|| Doorway::prepare(spec.sandbox.tier));
+        let doorway = doorway.transpose().map_err(cannot)?;
+        let door = doorway.as_ref().map(Doorway::door).transpose().map_err(cannot)?;
+
         let (home, tmp) = (directory.home(), directory.tmp());
+        let blueflame = std::env::current_exe().map_err(cannot)?;
         let ground = Ground {
             program: &spec.program,
             home: &home,
             tmp: &tmp,
             files: directory.root(),
+            workspace: &spec.workspace,
             gateway: &gateway_socket,
+            port: door.map(|door| door.port),
+            hook: executor.hook().map(|_| HookAddress {
+                blueflame: &blueflame,
+                socket: &hook_socket,
+                answerer: match spec.sandbox.tier {
+                    Tier::Namespaces => 0,
+                    Tier::Landlock | Tier::Off => std::process::id(),
+                },
+                proof: proof.reveal(),
+            }),
             token: token.reveal(),
             login: credential.filter(|_| spec.model.gateway.passthrough_auth),
         };
         let launch = executor.launch(&spec.order, &ground);
-        let conversation = executor.converse(&spec.order);
         let (gateway, facts) = Gateway::start(listener, token.clone(), allowance, settings);
 
         let now = Instant::now();
@@ -107,6 +148,11 @@ impl Attempt {
             facts,
             judge,
             conversation,
+            _endpoint: endpoint,
+            hooks,
+            open_hooks: BTreeMap::new(),
+            doorway,
+            opening: None,
             launch,
             lines: Lines::default(),
             complaint: Vec::new(),
@@ -116,7 +162,9 @@ impl Attempt {
             over: false,
             kill_at: None,
             limited: None,
+            provider_failed: None,
             open_questions: BTreeSet::new(),
+            tickets: 0,
             camera: None,
             next_snapshot: None,
             developing: None,
@@ -163,7 +211,9 @@ impl Attempt {
             files: self.launch.files.iter().map(|(path, _)| path.as_path()).collect(),
             gateway: Some(&self.gateway_place),
         };
-        let plan = sandbox::draw(&self.spec.sandbox, &occupant).map_err(io::Error::other)?;
+        let mut plan = sandbox::draw(&self.spec.sandbox, &occupant).map_err(io::Error::other)?;
+        let doorway = self.doorway.take();
+        plan.door = doorway.as_ref().map(Doorway::door).transpose()?;
         // Our own program first: it puts the sandbox up, and makes sure that the
         // agent dies with us.
         let mut command = tokio::process::Command::new(&blueflame);
@@ -181,7 +231,11 @@ impl Attempt {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
+        if let Some(doorway) = &doorway {
+            doorway.let_inherit()?;
+        }
         let mut child = command.spawn()?;
+        self.opening = doorway.map(|doorway| tokio::task::spawn_blocking(|| doorway.open()));
         let (input, chunks) = pipes::connect(&mut child);
         self.input = input;
         let steps = self.conversation.open();

@@ -3,9 +3,10 @@
 //! One loop waits for everything that can happen, and one function answers
 //! each. The limits of the spec are held here, whoever else is alive.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::future;
 use std::io::{self, Read, Write};
+use std::net::TcpListener;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
@@ -13,15 +14,15 @@ use std::time::Duration;
 
 use blueflame_core::ids::Oid;
 use blueflame_core::outcome::BudgetScope;
-use blueflame_core::policy::Decision;
+use blueflame_core::policy::{Decision, Verdict};
 use blueflame_gateway::facts::Fact;
-use blueflame_gateway::gateway::Gateway;
+use blueflame_gateway::gateway::{Gateway, Listener};
 use blueflame_gateway::refusal::Refusal;
 use jiff::Timestamp;
 use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 use tokio::process::Child;
 use tokio::signal::unix::Signal;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
@@ -29,14 +30,16 @@ use super::clock::Clock;
 use super::conclude::{Cause, Exit, Limited};
 use super::control::Control;
 use super::directory::{Directory, DirectoryError, Registered, Running};
+use super::endpoint::{Asked, Endpoint};
 use super::frames::{From, Kept, Line, Lines};
 use super::judge::Judge;
 use super::messages::{Command, Report};
 use super::pipes::{Chunk, Input, Unread};
 use super::snapshot::{Camera, SnapshotError};
 use super::spec::{Secrets, Spec};
-use crate::executor::{Conversation, Launch, Step};
+use crate::executor::{Conversation, Launch, Ruling, Step};
 use crate::process_tree;
+use crate::sandbox::Doorway;
 
 /// How long to wait for the rest of the output once the agent is gone: what it
 /// left behind may hold the pipe for ever.
@@ -49,6 +52,10 @@ const LEAVE: Duration = Duration::from_secs(15);
 /// How long one round of killing takes at most.
 const KILL_GRACE: Duration = Duration::from_millis(200);
 const KILL_PATIENCE: Duration = Duration::from_millis(500);
+
+/// Some programs wait for as long as a provider asks them to. A seat in the
+/// session is not held for longer than this.
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
 /// The end of the error stream that is kept for the result.
 const COMPLAINT: usize = 2_000;
@@ -120,6 +127,16 @@ pub(super) struct Attempt {
     pub(super) facts: mpsc::UnboundedReceiver<Fact>,
     pub(super) judge: Judge,
     pub(super) conversation: Box<dyn Conversation>,
+    /// Where hooks ask, for programs that have them; it is there while this is
+    /// held.
+    pub(super) _endpoint: Option<Endpoint>,
+    pub(super) hooks: Option<mpsc::Receiver<Asked>>,
+    /// The hooks that wait, by ticket.
+    pub(super) open_hooks: BTreeMap<String, oneshot::Sender<Ruling>>,
+    /// The port for programs that need one, until the program is started.
+    pub(super) doorway: Option<Doorway>,
+    /// Until the sandbox hands the port out.
+    pub(super) opening: Option<JoinHandle<io::Result<TcpListener>>>,
     pub(super) launch: Launch,
     pub(super) kept: Option<Kept>,
     pub(super) lines: Lines,
@@ -135,8 +152,12 @@ pub(super) struct Attempt {
     /// When patience with an agent that should leave ends.
     pub(super) kill_at: Option<Instant>,
     pub(super) limited: Option<Limited>,
+    /// The status of the provider's last answer, if that was an error.
+    pub(super) provider_failed: Option<u16>,
     /// The tickets of questions that nobody has answered.
     pub(super) open_questions: BTreeSet<String>,
+    /// Tickets given to hooks so far.
+    pub(super) tickets: u64,
     pub(super) camera: Option<Camera>,
     pub(super) next_snapshot: Option<Instant>,
     /// A snapshot that is being taken.
@@ -205,7 +226,9 @@ impl Attempt {
                 }
                 Some(fact) = self.facts.recv() => self.fact(fact),
                 Some(command) = self.commands.recv() => self.command(command),
-                taken = developed(&mut self.developing) => self.developed(taken),
+                Some(asked) = next(&mut self.hooks) => self.hook(asked),
+                opened = finished(&mut self.opening) => self.opened(opened),
+                taken = finished(&mut self.developing) => self.developed(taken),
                 _ = self.terminate.recv() => self.stop(Cause::Asked),
                 _ = self.interrupt.recv() => self.stop(Cause::Asked),
                 // The terminal of the person is gone; the work goes on.
@@ -259,15 +282,19 @@ impl Attempt {
                 Step::CloseInput => self.input = None,
                 Step::Judge { ticket, call } => {
                     let tool = call.tool.clone();
-                    let (verdict, ruling) = self.judge.judge(call);
-                    let steps = self.conversation.judged(&ticket, &ruling);
-                    self.perform(steps);
-                    self.report(Report::Judged {
-                        tool,
-                        target: verdict.target,
-                        allowed: verdict.decision == Decision::Allow,
-                        rule: verdict.rule,
-                    });
+                    let judged = self.judge.judge(call);
+                    self.told(&ticket, tool, judged);
+                }
+                Step::Object { ticket, call, why } => {
+                    let tool = call.tool.clone();
+                    let judged = self.judge.object(call, &why);
+                    self.told(&ticket, tool, judged);
+                }
+                Step::Rule { ticket, ruling } => {
+                    if let Some(reply) = self.open_hooks.remove(&ticket) {
+                        // One that hung up takes no call as allowed.
+                        let _ = reply.send(ruling);
+                    }
                 }
                 Step::Ask { ticket, questions } => {
                     self.open_questions.insert(ticket.clone());
@@ -299,11 +326,49 @@ impl Attempt {
         }
     }
 
+    /// Tells everyone about a verdict.
+    fn told(&mut self, ticket: &str, tool: String, (verdict, ruling): (Verdict, Ruling)) {
+        let steps = self.conversation.judged(ticket, &ruling);
+        self.perform(steps);
+        self.report(Report::Judged {
+            tool,
+            target: verdict.target,
+            allowed: verdict.decision == Decision::Allow,
+            rule: verdict.rule,
+        });
+    }
+
+    fn hook(&mut self, asked: Asked) {
+        self.clock.sign_of_life();
+        self.tickets += 1;
+        let ticket = format!("hook-{}", self.tickets);
+        self.open_hooks.insert(ticket.clone(), asked.reply);
+        let steps = self.conversation.hooked(&ticket, &asked.event);
+        self.perform(steps);
+    }
+
+    /// The port of the gateway is there.
+    fn opened(&mut self, opened: io::Result<TcpListener>) {
+        self.opening = None;
+        let listener = opened.and_then(|listener| {
+            listener.set_nonblocking(true)?;
+            tokio::net::TcpListener::from_std(listener)
+        });
+        match listener {
+            Ok(listener) => self.gateway.also_at(Listener::Tcp(listener)),
+            Err(error) => self.warn(format!("the agent has no way to its gateway: {error}")),
+        }
+    }
+
     pub(super) fn fact(&mut self, fact: Fact) {
         self.clock.sign_of_life();
         self.waits();
         match fact {
-            Fact::Usage { spend } => self.report(Report::Usage { spend }),
+            Fact::Usage { spend } => {
+                self.provider_failed = None;
+                self.report(Report::Usage { spend });
+            }
+            Fact::ProviderFailed { status } => self.provider_failed = Some(status),
             Fact::GrantWanted { .. } => self.report(Report::GrantWanted),
             // By now somebody else may wait.
             Fact::GrantNotWanted if self.gateway.allowance().grant_waiters() > 0 => {}
@@ -311,6 +376,9 @@ impl Attempt {
             Fact::ProviderLimited { status, until } => {
                 self.limited = Some(Limited { until });
                 self.report(Report::ProviderLimited { status, until });
+                if until.is_some_and(|until| until > Timestamp::now() + LONGEST_PAUSE) {
+                    self.stop(Cause::Limited);
+                }
             }
             Fact::Refused { why: Refusal::Budget { .. } } => {
                 self.stop(Cause::Budget(BudgetScope::Agent));
@@ -319,6 +387,19 @@ impl Attempt {
                 self.stop(Cause::Budget(BudgetScope::Session));
             }
             Fact::Refused { why: Refusal::Stopped { .. } } => {}
+            Fact::Refused { why: why @ Refusal::Unarmed } => {
+                let (name, program) = (&self.spec.executor, self.spec.program.display());
+                self.stop(Cause::Internal(format!(
+                    "{why}, so none of its requests was answered. See that `{program}` is a \
+                     version that was tested (`blueflame doctor`), or use another executor \
+                     than `{name}`; docs/executors.md says more"
+                )));
+            }
+            Fact::Refused { why: why @ Refusal::Unjudged { .. } } => {
+                self.stop(Cause::Breach(why.to_string()));
+                self.kill_by(Instant::now());
+            }
+            Fact::Refused { why: Refusal::Turns { .. } } => self.stop(Cause::Turns),
             Fact::Refused { why } => self.warn(format!("a request was refused: {why}")),
             Fact::Loop { why } => self.stop(Cause::Loop(why.to_string())),
             Fact::UpstreamFailed { why } => self.warn(format!("the provider: {why}")),
@@ -469,6 +550,8 @@ fn stopped_because(cause: &Cause) -> String {
         Cause::Idle(limit) => format!("it gave no sign of life for {} s", limit.as_secs()),
         Cause::Waited(limit) => format!("it has waited for {} s", limit.as_secs()),
         Cause::Asked => "the session stops".to_owned(),
+        Cause::Limited => "the provider wants a long pause".to_owned(),
+        Cause::Turns => "it has had all the turns that it may have".to_owned(),
         Cause::Breach(why) | Cause::Loop(why) | Cause::Internal(why) => why.clone(),
         Cause::Budget(BudgetScope::Agent) => "its budget is spent".to_owned(),
         Cause::Budget(BudgetScope::Session) => "the session's budget is spent".to_owned(),
@@ -486,12 +569,20 @@ fn exit_of(status: &io::Result<ExitStatus>) -> Exit {
     }
 }
 
-async fn developed(developing: &mut Option<JoinHandle<Developed>>) -> Developed {
-    let Some(task) = developing else { return future::pending().await };
-    match task.await {
-        Ok(developed) => developed,
-        // It does not panic, and whoever ends it does not wait for it.
+/// What a task came to, once it is done.
+async fn finished<T>(task: &mut Option<JoinHandle<T>>) -> T {
+    let Some(running) = task else { return future::pending().await };
+    match running.await {
+        Ok(result) => result,
+        // None of them panics, and whoever ends one does not wait for it.
         Err(_) => future::pending().await,
+    }
+}
+
+async fn next(hooks: &mut Option<mpsc::Receiver<Asked>>) -> Option<Asked> {
+    match hooks {
+        Some(hooks) => hooks.recv().await,
+        None => future::pending().await,
     }
 }
 

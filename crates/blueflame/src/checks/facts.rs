@@ -8,10 +8,11 @@ use std::path::Path;
 use std::time::Duration;
 
 use blueflame_core::ids::Oid;
-use blueflame_core::inspection::{Commit, FileChange, FileKind, Lines, Side, TooMuch, Work};
+use blueflame_core::inspection::{Commit, FileChange, FileKind, Lines, Side, Time, TooMuch, Work};
 
 use super::patch::{self, Entry};
 use crate::git::GitError;
+use crate::git::commit_object::{self, CommitObject};
 use crate::git::isolated::{self, Answer};
 
 /// No question takes longer, or it is given up.
@@ -42,12 +43,13 @@ const WITH_LINES: [&str; 10] = [
 ];
 
 /// Reads what was done between two commits. `author` is who the agent's commits
-/// should be by, as `Name <address>`.
+/// should be by, as `Name <address>`, and `now` the time in seconds.
 pub async fn gather(
     repo_common_dir: &Path,
     start: &Oid,
     head: &Oid,
     author: &str,
+    now: i64,
 ) -> Result<Work, GitError> {
     let mut reader = Reader {
         git_dir: repo_common_dir,
@@ -62,8 +64,10 @@ pub async fn gather(
         let parent = commit.parents.first().map_or(reader.nothing, Oid::as_str);
         commit.changes = reader.changes(parent, &commit.name, Some(&commit.name)).await?;
     }
+    let paths = if changes.is_empty() { Vec::new() } else { reader.paths(head).await? };
+    let time = Time { began: reader.time_of(start).await?, ended: now };
     let too_much = reader.too_much;
-    Ok(Work { descends, author: author.to_owned(), changes, commits, too_much })
+    Ok(Work { descends, author: author.to_owned(), time, changes, commits, paths, too_much })
 }
 
 /// What the first commit of a history is compared with.
@@ -101,33 +105,47 @@ impl Reader<'_> {
     async fn commits(&mut self, start: &Oid, head: &Oid) -> Result<Vec<Commit>, GitError> {
         let most = format!("--max-count={}", MOST_COMMITS + 1);
         let range = format!("{start}..{head}");
-        let arguments = [
-            "log",
-            "-z",
-            "--topo-order",
-            "--reverse",
-            "--no-show-signature",
-            "--no-notes",
-            "--no-color",
-            "--no-patch",
-            "--encoding=UTF-8",
-            "--format=tformat:%H%n%P%n%an <%ae>%n%B",
-            &most,
-            &range,
-            "--",
-        ];
-        let Answer::Whole(answer) = self.ask(&arguments, b"", MOST_MESSAGES).await? else {
+        let arguments = ["rev-list", "--topo-order", "--reverse", &most, &range, "--"];
+        let Answer::Whole(names) = self.ask(&arguments, b"", MOST_MESSAGES).await? else {
+            return Err(strange("rev-list", "more than names"));
+        };
+        let count = String::from_utf8_lossy(&names).lines().count();
+        if count == 0 {
+            return Ok(Vec::new());
+        }
+        let objects = if count > MOST_COMMITS {
+            Answer::TooLong
+        } else {
+            self.ask(&["cat-file", "--batch", "--buffer"], &names, MOST_MESSAGES).await?
+        };
+        let Answer::Whole(objects) = objects else {
             self.too_much.push(TooMuch::Commits { most: MOST_COMMITS });
             return Ok(Vec::new());
         };
-        let records = answer.split(|byte| *byte == 0).filter(|record| !record.is_empty());
-        let commits: Option<Vec<Commit>> = records.map(commit).collect();
-        let mut commits = commits.ok_or_else(|| strange("log", "a commit"))?;
-        if commits.len() > MOST_COMMITS {
-            self.too_much.push(TooMuch::Commits { most: MOST_COMMITS });
-            commits.clear();
-        }
-        Ok(commits)
+        let commits = commit_object::read_batch(&objects).map_err(|line| {
+            strange("cat-file", format!("no commit: `{}`", String::from_utf8_lossy(line)))
+        })?;
+        Ok(commits.into_iter().map(commit).collect())
+    }
+
+    /// When the work began.
+    async fn time_of(&self, start: &Oid) -> Result<Option<i64>, GitError> {
+        let input = format!("{start}\n");
+        let answer = self.ask(&["cat-file", "--batch"], input.as_bytes(), MOST_MESSAGES).await?;
+        let Answer::Whole(object) = answer else { return Ok(None) };
+        let commits = commit_object::read_batch(&object).unwrap_or_default();
+        Ok(commits.first().and_then(|commit| commit.committer.when))
+    }
+
+    /// Every path at the end, among which new ones have to be told apart.
+    async fn paths(&mut self, head: &Oid) -> Result<Vec<String>, GitError> {
+        let arguments = ["ls-tree", "-r", "-z", "--name-only", "--full-tree", head.as_str()];
+        let Answer::Whole(names) = self.ask(&arguments, b"", MOST_FILES).await? else {
+            self.too_much.push(TooMuch::Paths { most_bytes: MOST_FILES });
+            return Ok(Vec::new());
+        };
+        let names = names.split(|byte| *byte == 0).filter(|name| !name.is_empty());
+        Ok(names.map(|name| String::from_utf8_lossy(name).into_owned()).collect())
     }
 
     /// The files that changed from one tree to another, with their lines.
@@ -197,14 +215,17 @@ impl Reader<'_> {
     }
 }
 
-fn commit(record: &[u8]) -> Option<Commit> {
-    let record = String::from_utf8_lossy(record);
-    let mut lines = record.splitn(4, '\n');
-    let name = Oid::new(lines.next()?).ok()?;
-    let parents = lines.next()?.split_whitespace().map(Oid::new).collect::<Result<_, _>>().ok()?;
-    let author = lines.next()?.to_owned();
-    let message = lines.next()?.trim_end().to_owned();
-    Some(Commit { name, parents, author, message, changes: Vec::new() })
+fn commit(object: CommitObject) -> Commit {
+    Commit {
+        author: object.author.person(),
+        committer: object.committer.person(),
+        dates: vec![object.author.when, object.committer.when],
+        name: object.oid,
+        parents: object.parents,
+        unusual: object.unusual,
+        message: object.message.trim_end().to_owned(),
+        changes: Vec::new(),
+    }
 }
 
 fn strange(command: &str, why: impl Into<String>) -> GitError {

@@ -40,6 +40,10 @@ impl Remains<'_> {
         for it in found {
             let fate = match (it.kind.as_str(), &it.name) {
                 ("base" | "restored" | "attempts", Some(name)) => self.fate_of_work(name),
+                // Several for one run, by number.
+                ("elsewhere", Some(name)) => {
+                    self.fate_of_work(name.split_once('/').map_or(name.as_str(), |(run, _)| run))
+                }
                 // Made of the attempts, and can be made again.
                 ("folded", _) => Fate::Goes,
                 _ if published => Fate::Goes,

@@ -2,13 +2,19 @@
 
 use std::path::Path;
 
+use blueflame_core::config::{self, SandboxMode};
+
 use super::here;
 use crate::cli::{Common, Doctor};
-use crate::config_file::{self, DEFAULT_NAME};
+use crate::config_file::{self, DEFAULT_NAME, Loaded};
 use crate::doctor::{self, Place, Standing};
 use crate::failure::{Failure, Kind};
+use crate::file_system::Remote;
 use crate::git::Git;
+use crate::prove;
+use crate::stderr::eprintln;
 use crate::stdout;
+use crate::store::Store;
 
 pub fn run(arguments: &Doctor, common: &Common) -> Result<(), Failure> {
     let directory = here()?;
@@ -18,6 +24,9 @@ pub fn run(arguments: &Doctor, common: &Common) -> Result<(), Failure> {
         None if is_configured(&directory) => config_file::load(None).ok(),
         None => None,
     };
+    if arguments.prove {
+        return prove(arguments, &directory, loaded.as_ref());
+    }
     let findings = doctor::examine(&Place { directory, loaded: loaded.as_ref() });
     if arguments.json {
         let document = serde_json::json!({
@@ -34,6 +43,48 @@ pub fn run(arguments: &Doctor, common: &Common) -> Result<(), Failure> {
             Err(Failure::new(Kind::Missing, "something is missing; no session can begin"))
         }
     }
+}
+
+/// Attacks everything, shows what came of it, and keeps that for the sessions of
+/// this repository.
+fn prove(arguments: &Doctor, directory: &Path, loaded: Option<&Loaded>) -> Result<(), Failure> {
+    let standard;
+    let config = if let Some(loaded) = loaded {
+        &loaded.config
+    } else {
+        eprintln!("note: there is no configuration that can be used: the defaults are proven");
+        standard = config::read(b"schema_version: 2\n")
+            .config
+            .ok_or_else(|| Failure::new(Kind::Internal, "the defaults cannot be read"))?;
+        &standard
+    };
+    let (proof, trials) = prove::run(config)?;
+    if arguments.json {
+        let document = serde_json::json!({"proof": proof, "trials": trials});
+        stdout::write(&format!("{document}\n"))?;
+    } else {
+        stdout::write(&prove::page(&proof, &trials))?;
+    }
+    let repository = loaded.map_or(directory, |loaded| &loaded.repository);
+    match Store::find(repository) {
+        Ok(store) => {
+            let store = store.for_writing(Remote::Refuse)?;
+            let path = prove::record::keep(store.store(), &proof, &trials)
+                .map_err(|error| Failure::new(Kind::Internal, error))?;
+            eprintln!("kept in {}, for the journals of sessions to come", path.display());
+        }
+        Err(error) => eprintln!("note: the result is not kept: {error}"),
+    }
+    if proof.is_whole() {
+        return Ok(());
+    }
+    let count = proof.open.len();
+    let failure = Failure::new(Kind::Missing, format!("{count} of these do not hold here"));
+    Err(match config.sandbox.mode {
+        SandboxMode::Auto | SandboxMode::Namespaces => failure,
+        SandboxMode::Landlock | SandboxMode::Off => failure
+            .hint("`sandbox: {mode: auto}` in the configuration takes the strongest there is"),
+    })
 }
 
 fn is_configured(directory: &Path) -> bool {

@@ -15,7 +15,7 @@ mod publish;
 mod replay;
 mod resume;
 mod revert;
-mod run;
+pub(crate) mod run;
 mod status;
 
 use std::path::PathBuf;
@@ -27,6 +27,7 @@ use crate::checks;
 use crate::cli::{Cli, Command, Common};
 use crate::config_file::{self, Loaded};
 use crate::failure::{Failure, Kind};
+use crate::prove;
 use crate::sandbox;
 
 /// Runs one command and gives the exit code of the program.
@@ -61,6 +62,9 @@ pub fn run(cli: Cli) -> ExitCode {
             .map_err(|error| Failure::new(Kind::Internal, error))
             .and_then(|done| crate::stdout::write(&done))
             .map(succeeded),
+        Command::Escape { step, file } => prove::escape::run(step, &file)
+            .map(succeeded)
+            .map_err(|error| Failure::new(Kind::Internal, error)),
         Command::Runner { deadline, command } => {
             checks::runner::run(Duration::from_millis(deadline), &command)
                 .map(succeeded)

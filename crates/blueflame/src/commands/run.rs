@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::stderr::eprintln;
 use blueflame_core::config::Config;
-use blueflame_core::event::End;
+use blueflame_core::event::{End, Event};
 use blueflame_core::ids::{ExecutorName, SessionId};
 use blueflame_core::plan::{Plan, PlanContext};
 use blueflame_core::rules::PerRole;
@@ -26,6 +26,7 @@ use crate::file_system::Remote;
 use crate::history;
 use crate::journal::{Header, Writer};
 use crate::people::{Decisions, Respondent, Terminal};
+use crate::prove::record::{self, Installed};
 use crate::repo_lock::{Holder, RepoLock};
 use crate::report::summary;
 use crate::sandbox::{self, Boundary};
@@ -62,24 +63,77 @@ pub fn start(
     asking: &Asking,
     json: bool,
 ) -> Result<ExitCode, Failure> {
-    let boundary = check_prerequisites(&loaded)?;
+    let ready = check_prerequisites(&loaded)?;
+    let proven = last_proof(store, &ready);
+    let purpose = Purpose { goal, plan, proven };
+    let watch = Watch::new(json);
+    let Begun { session, directory } =
+        begin_session(loaded, store, purpose, asking, ready.boundary, watch)?;
+    let id = directory.id();
+    eprintln!("session {id} begins; `blueflame status` shows it from another terminal");
+    finish(id, &directory.journal(), runtime()?.block_on(session.run()))
+}
+
+/// What a session is for, and what is known before it begins.
+#[derive(Debug)]
+pub struct Purpose {
+    pub goal: String,
+    pub plan: Option<Plan>,
+    /// What was proven of the boundaries.
+    pub proven: Option<Event>,
+}
+
+/// A session whose journal has begun.
+#[derive(Debug)]
+pub struct Begun {
+    pub session: Session,
+    pub directory: SessionDir,
+}
+
+/// Begins a session, ready to run.
+pub fn begin_session(
+    loaded: Loaded,
+    store: &WritableStore,
+    purpose: Purpose,
+    asking: &Asking,
+    boundary: Boundary,
+    watch: Watch,
+) -> Result<Begun, Failure> {
     let prepared = asking.prepared()?;
     let now = free_moment(store)?;
     let (lock, directory) = begin(store, now)?;
-    let site = Arc::new(Site::new(loaded, directory, now, asking.manner(boundary))?);
-    let first = session::first_event(&site, goal, plan);
-    let state = State::begin(now, &first).map_err(|illegal| Failure::new(Kind::Usage, illegal))?;
+    let site = Arc::new(Site::new(loaded, directory.clone(), now, asking.manner(boundary))?);
+    let first = session::first_event(&site, purpose.goal, purpose.plan);
+    let mut state =
+        State::begin(now, &first).map_err(|illegal| Failure::new(Kind::Usage, illegal))?;
     let header = Header::new(site.session.id().clone());
-    let journal = Writer::create(&site.session.journal(), &header, now, &[&first])
+    let beginning: Vec<&Event> = std::iter::once(&first).chain(&purpose.proven).collect();
+    for event in &beginning[1..] {
+        state.apply(now, event).map_err(|illegal| Failure::new(Kind::Internal, illegal))?;
+    }
+    let journal = Writer::create(&site.session.journal(), &header, now, &beginning)
         .map_err(|error| Failure::new(Kind::Internal, error))?;
-    let watch = Watch::new(json);
-    watch.data(Entry { seq: journal.last(), at: now, epoch: journal.epoch() }, &first);
-    let id = site.session.id().clone();
-    let journal_file = site.session.journal();
-    eprintln!("session {id} begins; `blueflame status` shows it from another terminal");
+    for (event, back) in beginning.iter().zip((0..beginning.len() as u64).rev()) {
+        let seq = journal.last() - back;
+        watch.data(Entry { seq, at: now, epoch: journal.epoch() }, event);
+    }
     let respondent = asking.respondent(prepared, &site.session)?;
     let session = Session::new(site, lock, journal, state, respondent, watch);
-    finish(&id, &journal_file, runtime()?.block_on(session.run()))
+    Ok(Begun { session, directory })
+}
+
+/// What is known of the boundaries, for the journal.
+fn last_proof(store: &WritableStore, ready: &Ready) -> Option<Event> {
+    match record::last(store.store()) {
+        Ok(proof) => {
+            let now = record::circumstances(&ready.installed, ready.boundary);
+            proof.map(|proof| record::event(proof, &now))
+        }
+        Err(error) => {
+            eprintln!("warning: {error}");
+            None
+        }
+    }
 }
 
 /// Goes on with a session that was left, with the executors it began with.
@@ -94,7 +148,7 @@ pub fn go_on(
     let journal_file = directory.journal();
     let rules = history::fold(&journal_file, None, |_| {})?.state.rules;
     loaded.config.executors.chains = rules.executors;
-    let boundary = check_prerequisites(&loaded)?;
+    let boundary = check_prerequisites(&loaded)?.boundary;
     let prepared = asking.prepared()?;
     let now = Timestamp::now();
     let lock = RepoLock::take(store, &Holder::this_process(id.clone(), now))?;
@@ -117,7 +171,7 @@ pub fn go_on(
     finish(&id, &journal_file, left)
 }
 
-pub(super) fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
+pub(crate) fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -300,16 +354,18 @@ pub fn missing(loaded: &Loaded) -> Result<(), Failure> {
     check_upstream(loaded)
 }
 
+/// What a session can begin with.
+struct Ready {
+    boundary: Boundary,
+    installed: Vec<Installed>,
+}
+
 /// What has to be there before anything starts.
-fn check_prerequisites(loaded: &Loaded) -> Result<Boundary, Failure> {
+fn check_prerequisites(loaded: &Loaded) -> Result<Ready, Failure> {
     missing(loaded)?;
-    let chains = &loaded.config.executors.chains;
-    for name in executor::ALL {
-        let used = [&chains.planner, &chains.worker, &chains.validator, &chains.merger];
-        if used.iter().any(|chain| chain.iter().any(|it| it.as_str() == name.name()))
-            && let Some(program) = find::program(name)
-            && let find::Found::Usable { warning: Some(warning), .. } = find::look(name, &program)
-        {
+    let installed = record::installed(&loaded.config);
+    for Installed { found, .. } in &installed {
+        if let find::Found::Usable { warning: Some(warning), .. } = found {
             eprintln!("warning: {warning}");
         }
     }
@@ -317,7 +373,7 @@ fn check_prerequisites(loaded: &Loaded) -> Result<Boundary, Failure> {
     for weakness in boundary.weaknesses() {
         eprintln!("warning: {weakness}");
     }
-    Ok(boundary)
+    Ok(Ready { boundary, installed })
 }
 
 fn check_upstream(loaded: &Loaded) -> Result<(), Failure> {

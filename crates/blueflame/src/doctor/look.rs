@@ -6,15 +6,20 @@ use blueflame_core::config::Config;
 use blueflame_core::ids::{ExecutorName, Role};
 use blueflame_gateway::credential::Credential;
 use blueflame_gateway::upstream::{BadUpstream, Surroundings, Upstream};
+use jiff::Timestamp;
 
 use super::Finding;
+use crate::amounts;
 use crate::config_file::Loaded;
 use crate::executor::{self, Version, find};
 use crate::file_system::FileSystem;
 use crate::git::{Git, GitError};
 use crate::landing::Landing;
 use crate::memory;
+use crate::narrate;
+use crate::prove::record;
 use crate::sandbox;
+use crate::store::Store;
 
 /// Merges and diffs are made with what came up to this version.
 const OLDEST_GIT: Version = Version(2, 41, 0);
@@ -41,6 +46,7 @@ pub fn examine(place: &Place<'_>) -> Vec<Finding> {
             findings.extend(executors(&loaded.config));
             findings.push(model(loaded));
             findings.push(sandbox(&loaded.config));
+            findings.extend(proof(loaded));
             findings.extend(memory(&loaded.config));
         }
         None => findings.push(Finding::missing(
@@ -254,6 +260,29 @@ fn sandbox(config: &Config) -> Finding {
             "`blueflame run` says what may be switched off; docs/sandbox.md has the ways out",
         ),
     }
+}
+
+/// What the last `doctor --prove` is worth now; nothing if there can be no
+/// sandbox anyway.
+fn proof(loaded: &Loaded) -> Option<Finding> {
+    let fix = Some("blueflame doctor --prove");
+    let store = Store::find(&loaded.repository).ok()?;
+    let boundary = sandbox::choose(&loaded.config.sandbox).ok()?;
+    Some(match record::last(&store) {
+        Err(error) => Finding::warning("proof", error.to_string(), fix),
+        Ok(None) => Finding::warning("proof", "nobody has tried what holds here", fix),
+        Ok(Some(proof)) => {
+            let now = record::circumstances(&record::installed(&loaded.config), boundary);
+            let outdated = proof.outdated_by(&now);
+            let age = amounts::time(amounts::between(proof.at, Timestamp::now()));
+            let says = format!("{age} ago {}", narrate::proven(&proof, &outdated));
+            if proof.is_whole() && outdated.is_empty() {
+                Finding::good("proof", says)
+            } else {
+                Finding::warning("proof", says, fix)
+            }
+        }
+    })
 }
 
 fn memory(config: &Config) -> Option<Finding> {

@@ -143,7 +143,10 @@ fn environment(ground: &Ground<'_>) -> BTreeMap<String, OsString> {
         None => ("ANTHROPIC_AUTH_TOKEN", ground.token),
         Some(login) => ("CLAUDE_CODE_OAUTH_TOKEN", login),
     };
-    let pairs: [(&str, OsString); 10] = [
+    let pairs: [(&str, OsString); 11] = [
+        // It would rather use another shell, if there is one, and the policy
+        // knows how bash reads a line.
+        ("SHELL", "/bin/bash".into()),
         ("CLAUDE_CONFIG_DIR", ground.home.join(".claude").into()),
         ("CLAUDE_CODE_TMPDIR", ground.tmp.into()),
         ("ANTHROPIC_UNIX_SOCKET", ground.gateway.into()),
@@ -185,7 +188,10 @@ mod tests {
             home: Path::new("/a/home"),
             tmp: Path::new("/a/tmp"),
             files: Path::new("/a"),
+            workspace: Path::new("/w"),
             gateway: Path::new("/r/gateway"),
+            port: None,
+            hook: None,
             token: "TOKEN",
             login,
         }

@@ -35,8 +35,18 @@ pub enum Found {
 pub fn program(executor: &dyn Executor) -> Option<PathBuf> {
     match executor.program() {
         None => env::current_exe().ok(),
-        Some(name) => in_path(name, &env::var_os("PATH")?),
+        Some(name) => {
+            let found = in_path(name, &env::var_os("PATH")?)?;
+            Some(behind(executor, &found).unwrap_or(found))
+        }
     }
+}
+
+/// The program that a script in `PATH` would start.
+fn behind(executor: &dyn Executor, found: &Path) -> Option<PathBuf> {
+    let place = found.canonicalize().ok()?.parent()?.to_owned();
+    let places = executor.behind().iter().map(|path| place.join(path));
+    places.filter_map(|path| path.canonicalize().ok()).find(|path| is_program(path))
 }
 
 /// The first program of a name in a `PATH`.

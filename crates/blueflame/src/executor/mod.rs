@@ -6,6 +6,7 @@
 //! attempt process does what they say.
 
 pub mod claude;
+pub mod codex;
 pub mod embedded;
 pub mod find;
 pub mod stream;
@@ -15,10 +16,14 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use blueflame_core::money::{Budget, Usage};
+use blueflame_gateway::calls::Calls;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+
+use crate::hook::{self, wire::Dialect};
 
 pub use version::{Tested, Version};
 
@@ -37,6 +42,27 @@ pub trait Executor: fmt::Debug + Sync {
     /// What to type when it is missing or broken.
     fn remedy(&self) -> &str;
 
+    /// Where the program itself is, seen from the directory of the one that is in
+    /// `PATH`, if that only starts it.
+    fn behind(&self) -> &[&str] {
+        &[]
+    }
+
+    /// In whose words its hooks ask about tool calls, if it asks that way.
+    fn hook(&self) -> Option<Dialect> {
+        None
+    }
+
+    /// Whether it reaches a gateway only at a port.
+    fn needs_port(&self) -> bool {
+        false
+    }
+
+    /// In whose words it asks its model.
+    fn speaks(&self) -> blueflame_gateway::dialect::Dialect {
+        blueflame_gateway::dialect::Dialect::Messages
+    }
+
     /// Whether it can use a login of the person ([`Ground::login`]).
     fn takes_login(&self) -> bool {
         false
@@ -48,7 +74,7 @@ pub trait Executor: fmt::Debug + Sync {
 }
 
 /// The executors that come with Blue Flame.
-pub const ALL: [&dyn Executor; 2] = [&claude::Claude, &embedded::Embedded];
+pub const ALL: [&dyn Executor; 3] = [&claude::Claude, &codex::Codex, &embedded::Embedded];
 
 /// The executor of this name, if there is one.
 pub fn named(name: &str) -> Option<&'static dyn Executor> {
@@ -89,11 +115,43 @@ pub struct Ground<'a> {
     pub tmp: &'a Path,
     /// Where files for it may be put that it need not write.
     pub files: &'a Path,
+    pub workspace: &'a Path,
     pub gateway: &'a Path,
+    /// The port of its gateway, if it needs one.
+    pub port: Option<u16>,
+    /// What its hooks have to run, if it asks through hooks.
+    pub hook: Option<HookAddress<'a>>,
     /// What the gateway wants to be shown.
     pub token: &'a str,
     /// A login of the person that is passed on; only if that was asked for.
     pub login: Option<&'a str>,
+}
+
+/// Where a hook asks, and what it shows there.
+#[derive(Clone, Copy, Debug)]
+pub struct HookAddress<'a> {
+    pub blueflame: &'a Path,
+    pub socket: &'a Path,
+    /// The process that has to answer, by the number that it has for the hook: 0
+    /// if the hook is in a sandbox that hides it.
+    pub answerer: u32,
+    pub proof: &'a str,
+}
+
+impl HookAddress<'_> {
+    /// The command of a hook, for programs that hand it to a shell.
+    pub fn command(&self, dialect: Dialect) -> String {
+        let quoted = |path: &Path| format!("'{}'", path.to_string_lossy().replace('\'', r"'\''"));
+        format!(
+            "{} {} {} {} {} {}",
+            quoted(self.blueflame),
+            hook::COMMAND,
+            dialect.name(),
+            quoted(self.socket),
+            self.answerer,
+            self.proof
+        )
+    }
 }
 
 /// How to start a program.
@@ -114,6 +172,11 @@ pub enum Step {
     Send(String),
     /// Say whether the call may be made, to [`Conversation::judged`].
     Judge { ticket: String, call: Call },
+    /// The call cannot even be judged, for this reason: deny it, and write that
+    /// down.
+    Object { ticket: String, call: Call, why: String },
+    /// Answer the hook that asked.
+    Rule { ticket: String, ruling: Ruling },
     /// Put the questions to the person; the answers go to
     /// [`Conversation::answered`].
     Ask { ticket: String, questions: Vec<Question> },
@@ -197,6 +260,18 @@ pub trait Conversation: fmt::Debug + Send {
 
     fn judged(&mut self, ticket: &str, ruling: &Ruling) -> Vec<Step>;
 
+    /// A hook asks; it waits for a [`Step::Rule`] with the same ticket.
+    fn hooked(&mut self, ticket: &str, _event: &Value) -> Vec<Step> {
+        let reason = "this program has no hooks".to_owned();
+        vec![Step::Rule { ticket: ticket.to_owned(), ruling: Ruling::Deny { reason } }]
+    }
+
+    /// What the gateway has to keep account of, for programs that ask through
+    /// hooks.
+    fn calls(&self) -> Option<Arc<Calls>> {
+        None
+    }
+
     /// The answers, by question.
     fn answered(&mut self, ticket: &str, answers: &BTreeMap<String, String>) -> Vec<Step>;
 
@@ -214,6 +289,11 @@ pub trait Conversation: fmt::Debug + Send {
 
     /// What the program itself made of the run, once it is gone.
     fn account(&self) -> Account;
+
+    /// The beginning of the last thing it said that made no sense.
+    fn unread(&self) -> Option<&str> {
+        None
+    }
 }
 
 /// How a run ended, as far as the program says.
@@ -249,6 +329,18 @@ pub enum Told {
     Failed {
         message: String,
     },
+}
+
+/// What is shown of anything that an agent says, in bytes.
+const MOST_SHOWN: usize = 2 << 10;
+
+/// The beginning of a text, for showing it.
+fn beginning(text: &str) -> String {
+    if text.len() <= MOST_SHOWN {
+        return text.to_owned();
+    }
+    let whole = (0..=MOST_SHOWN).rev().find(|at| text.is_char_boundary(*at));
+    format!("{}…", &text[..whole.unwrap_or(0)])
 }
 
 #[cfg(test)]
@@ -359,7 +451,10 @@ mod tests {
             home: place,
             tmp: place,
             files: place,
+            workspace: place,
             gateway: place,
+            port: None,
+            hook: None,
             token: "t",
             login: None,
         };

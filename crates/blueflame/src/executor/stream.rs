@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
 
-use super::{Account, Call, Conversation, Order, Question, Ruling, Sight, Step};
+use super::{Account, Call, Conversation, Order, Question, Ruling, Sight, Step, beginning};
 use account::read_result;
 
 mod account;
@@ -28,9 +28,6 @@ const MOST_CALLS: usize = 4_096;
 
 /// Values in one line. A value takes many times the memory of its text.
 const MOST_VALUES: usize = 500_000;
-
-/// What is shown of anything that an agent says, in bytes.
-const MOST_SHOWN: usize = 2 << 10;
 
 /// What is kept of a line that makes no sense, in bytes.
 const MOST_UNREAD: usize = 120;
@@ -369,15 +366,6 @@ fn values(line: &[u8]) -> usize {
         }
     }
     values
-}
-
-/// The beginning of a text, for showing it.
-fn beginning(text: &str) -> String {
-    if text.len() <= MOST_SHOWN {
-        return text.to_owned();
-    }
-    let whole = (0..=MOST_SHOWN).rev().find(|at| text.is_char_boundary(*at));
-    format!("{}…", &text[..whole.unwrap_or(0)])
 }
 
 /// A prompt that starts with `/` would be taken for a command of the program

@@ -4,9 +4,9 @@ use blueflame_core::event::Work;
 use blueflame_core::ids::{AgentId, ChangesetId, ExecutorName, GroupName, Role, TaskId};
 use blueflame_core::money::Budget;
 use blueflame_core::projection::{self, SpendView, StatusFile};
-use blueflame_core::state::State;
 use blueflame_core::state::merging::ChangesetPhase;
 use blueflame_core::state::task::Step;
+use blueflame_core::state::{Proven, State};
 use serde::Serialize;
 
 use super::rows;
@@ -24,6 +24,9 @@ pub struct Document<'a> {
     left: Option<Budget>,
     /// What the session does without that would make it safer.
     weaker: &'a [String],
+    /// What was proven of the boundaries before it began.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    proven: Option<&'a Proven>,
     orchestrator: OrchestratorView<'a>,
     task_list: Vec<TaskView<'a>>,
     agents: Vec<AgentView<'a>>,
@@ -111,6 +114,7 @@ pub fn document<'a>(state: &'a State, scene: &'a Scene) -> Document<'a> {
         held: state.crew.held(),
         left: state.crew.left(),
         weaker: &state.weaker,
+        proven: state.proven.as_ref(),
         orchestrator: match &scene.orchestrator {
             Orchestrator::NotAsked => OrchestratorView::Unknown,
             Orchestrator::Gone => OrchestratorView::None,

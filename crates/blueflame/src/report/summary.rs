@@ -20,7 +20,7 @@ use blueflame_core::state::merging::Publishing;
 use blueflame_core::state::task::{Phase, Step};
 
 use self::clock::Clock;
-use super::{first_line, rows, stage};
+use super::{first_line, proven, rows, stage};
 use crate::amounts;
 use crate::columns::{self, Side, Table};
 use crate::history::{self, HistoryError};
@@ -56,6 +56,8 @@ pub fn page(journal: &Path) -> Result<String, HistoryError> {
             sheet.behind("  - ", setting);
         }
     }
+    heading(&mut sheet, "What was proven of the boundaries");
+    sheet.behind("  - ", &proven(&state));
     next(&mut sheet, &state);
     Ok(sheet.finish())
 }

@@ -23,6 +23,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::net::{AddressFamily, SocketAddrUnix, bind, connect, getsockname, listen, sockopt};
 
+use super::door::Door;
 use super::own_ports;
 
 /// From here on every `connect`, `bind` and `listen` of this process, and of
@@ -80,7 +81,11 @@ pub(super) fn take_over(process: i32, number: i32) -> io::Result<OwnedFd> {
 
 /// Answers from now on, besides what this process does. Each question has a
 /// thread of its own: one whose connection takes its time holds up nobody else.
-pub(super) fn answer_all(questions: OwnedFd, places: Vec<PathBuf>) -> io::Result<()> {
+pub(super) fn answer_all(
+    questions: OwnedFd,
+    places: Vec<PathBuf>,
+    door: Option<Door>,
+) -> io::Result<()> {
     let (questions, places) = (Arc::new(questions), Arc::new(places));
     let listening = move || {
         loop {
@@ -88,7 +93,7 @@ pub(super) fn answer_all(questions: OwnedFd, places: Vec<PathBuf>) -> io::Result
             let Some(question) = next(&questions) else { continue };
             let (questions, places) = (questions.clone(), places.clone());
             // Without a thread there is no answer, and the program goes on waiting.
-            let _ = Builder::new().spawn(move || answer(&questions, &question, &places));
+            let _ = Builder::new().spawn(move || answer(&questions, &question, &places, door));
         }
     };
     Builder::new().spawn(listening).map(drop)
@@ -115,8 +120,13 @@ fn next(questions: &OwnedFd) -> Option<libc::seccomp_notif> {
 /// When there is nobody left to ask, this process is about to end.
 const PAUSE: Duration = Duration::from_millis(10);
 
-fn answer(questions: &OwnedFd, question: &libc::seccomp_notif, places: &[PathBuf]) {
-    let (error, flags) = match judge(questions, question, places) {
+fn answer(
+    questions: &OwnedFd,
+    question: &libc::seccomp_notif,
+    places: &[PathBuf],
+    door: Option<Door>,
+) {
+    let (error, flags) = match judge(questions, question, places, door) {
         Ok(Answer::Done) => (0, 0),
         Ok(Answer::NotOurs) => {
             (0, u32::try_from(libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE).unwrap_or_default())
@@ -144,6 +154,7 @@ fn judge(
     questions: &OwnedFd,
     question: &libc::seccomp_notif,
     places: &[PathBuf],
+    door: Option<Door>,
 ) -> io::Result<Answer> {
     let process = i32::try_from(question.pid).map_err(|_| refused())?;
     let [socket, address, length, ..] = question.data.args;
@@ -187,7 +198,9 @@ fn judge(
         libc::SYS_bind => return Ok(Answer::NotOurs),
         _ if of_network => {
             let to = internet(&bytes).ok_or_else(refused)?;
-            if !to.ip().to_canonical().is_loopback() || !own_ports::is_own(to.port()) {
+            let gateway = door.map(|door| SocketAddr::new(Ipv4Addr::LOCALHOST.into(), door.port));
+            let own = to.ip().to_canonical().is_loopback() && own_ports::is_own(to.port());
+            if gateway != Some(to) && !own {
                 return Err(refused());
             }
             connect(&socket, &to)?;

@@ -92,6 +92,7 @@ pub fn draw(terms: &Terms, occupant: &Occupant<'_>) -> Result<Plan, DrawError> {
         open: BTreeMap::new(),
         home: occupant.home.to_owned(),
         gateway: occupant.gateway.map(Path::to_owned),
+        door: None,
         limits: terms.limits.clone(),
     };
     if terms.tier == Tier::Off {

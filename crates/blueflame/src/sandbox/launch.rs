@@ -30,7 +30,7 @@ use super::headcount::Headcount;
 use super::plan::{Plan, Tier};
 use super::syscalls::{self, Forked};
 use super::watch::{LOOK, Watch, Whom};
-use super::{filter, limits, outsider, root, rules};
+use super::{door, filter, limits, outsider, root, rules};
 
 /// The variable in which the launcher finds the plan, as JSON. It is not passed
 /// on.
@@ -188,6 +188,9 @@ fn first_inside(
     }
     syscalls::host_name(c"sandbox").map_err(|error| step("the host name", &error))?;
     syscalls::loopback_up().map_err(|error| step("the loopback device", &error))?;
+    if let Some(door) = plan.door {
+        door::hand_out(door).map_err(|error| step("the way to the gateway", &error))?;
+    }
     root::build(plan).map_err(|error| step("the root", &error))?;
     // The program has the same user; it must not look into us.
     set_dumpable_behavior(DumpableBehavior::NotDumpable)?;

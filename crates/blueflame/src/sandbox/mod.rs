@@ -13,6 +13,7 @@
 
 mod broker;
 mod disk;
+mod door;
 mod draw;
 mod filter;
 mod headcount;
@@ -30,10 +31,12 @@ mod syscalls;
 mod toolchains;
 mod watch;
 
+pub use door::{Door, Doorway};
 pub use draw::{DrawError, Occupant, draw};
 pub use launch::{PLAN, become_program, excess_told};
 pub use limits::limit_behind;
 pub use plan::{Boundary, Limits, Plan, Terms, Tier, View};
 pub use probe::{choose, holds, try_everything};
 pub use profile::{confined, profile};
+pub use syscalls::peer;
 pub use toolchains::{stores, terms};

@@ -92,7 +92,7 @@ fn attend(plan: &Plan, child: i32, questions: OwnedFd, starter: &OwnedFd) -> io:
         .collect();
     let child = Pid::from_raw(child).ok_or_else(|| io::Error::other("no such process"))?;
     let running = pidfd_open(child, PidfdFlags::empty())?;
-    broker::answer_all(questions, places)?;
+    broker::answer_all(questions, places, plan.door)?;
     let mut watch = Watch::over(plan, Whom::Descendants);
     let patience = Timespec::try_from(LOOK).map_err(io::Error::other)?;
     loop {

@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use blueflame_core::config::{self, ProcessLimit};
 use serde::{Deserialize, Serialize};
 
+use super::door::Door;
+
 /// How strong the boundary is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -158,6 +160,9 @@ pub struct Plan {
     pub home: PathBuf,
     /// Where its gateway listens.
     pub gateway: Option<PathBuf>,
+    /// The same, for a program that knows no Unix sockets.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub door: Option<Door>,
     pub limits: Limits,
 }
 

@@ -110,6 +110,7 @@ mod tests {
             open: BTreeMap::from([(at("/w/docs"), vec![at("/w/docs/a \"b\".md")])]),
             home: at("/home"),
             gateway: Some(at("/run/gateway")),
+            door: None,
             limits: Limits::default(),
         }
     }

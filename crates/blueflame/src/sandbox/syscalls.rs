@@ -3,7 +3,7 @@
 
 use std::ffi::CStr;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 use rustix::thread::UnshareFlags;
 
@@ -139,4 +139,31 @@ pub fn host_name(name: &CStr) -> io::Result<()> {
     // SAFETY: the length is that of the bytes.
     checked(unsafe { libc::sethostname(bytes.as_ptr().cast(), bytes.len()) })?;
     Ok(())
+}
+
+/// The process at the other end of a connection: the one that listens there. 0
+/// is one that this process cannot see, because it is outside of the sandbox.
+pub fn peer(connection: impl AsFd) -> io::Result<i32> {
+    // SAFETY: zero is a valid value for each of its fields.
+    let mut found: libc::ucred = unsafe { std::mem::zeroed() };
+    let mut size = u32::try_from(size_of::<libc::ucred>()).map_err(io::Error::other)?;
+    // SAFETY: what is written to is of the size that is said.
+    checked(unsafe {
+        libc::getsockopt(
+            connection.as_fd().as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_PEERCRED,
+            (&raw mut found).cast(),
+            &raw mut size,
+        )
+    })?;
+    Ok(found.pid)
+}
+
+/// A descriptor that this program was started with, by its number.
+pub fn inherited(number: i32) -> io::Result<OwnedFd> {
+    // SAFETY: numbers only; it is an error if there is no such descriptor.
+    checked(unsafe { libc::fcntl(number, libc::F_GETFD) })?;
+    // SAFETY: it is open, and whoever started us said that it is for this.
+    Ok(unsafe { OwnedFd::from_raw_fd(number) })
 }

@@ -8,7 +8,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use blueflame_core::event::Event;
+use blueflame_core::event::{Event, Work};
 use blueflame_core::ids::{Oid, Role, TaskId};
 use blueflame_core::inspection;
 use blueflame_core::policy::{Policy, PolicyRules};
@@ -19,7 +19,7 @@ use tokio::sync::watch;
 use super::Session;
 use super::bench::Bench;
 use super::post::Occurrence;
-use super::prepare::start_of;
+use super::prepare::workspace_of;
 use super::site::Site;
 use crate::checks::acceptance;
 use crate::checks::command::{CommandResult, Surroundings};
@@ -48,16 +48,22 @@ pub fn inspect(session: &Session, id: &TaskId) {
 }
 
 async fn violations(site: &Site, task: &Task) -> Result<(Vec<String>, Vec<String>), String> {
-    let start = start_of(site, task)?;
     let Some(commit) = task.phase.commit() else { return Ok(Default::default()) };
-    let author = format!("{} <{}>", site.author.name, site.author.email);
-    let work = facts::gather(&site.common, &start, commit, &author)
+    let spec = site.last_attempt(task).spec().map_err(|error| error.to_string())?;
+    let author = format!("{} <{}>", spec.author.name, spec.author.email);
+    let now = jiff::Timestamp::now().as_second();
+    let work = facts::gather(&site.common, &spec.start, commit, &author, now)
         .await
         .map_err(|error| error.to_string())?;
     let rules = PolicyRules::of(&site.config, Role::Worker, &task.spec.file_locks);
     let policy = Policy::new(rules).map_err(|error| error.to_string())?;
     let found = inspection::inspect(&policy, &work);
-    Ok((found.violations(), found.remarks()))
+    let mut violations = found.violations();
+    if !violations.is_empty() {
+        let work = Work::Develop { task: task.spec.id.clone(), attempt: task.attempts };
+        violations.push(site.workspaces.kept(&workspace_of(site, &work, &spec.start)));
+    }
+    Ok((violations, found.remarks()))
 }
 
 /// Runs the acceptance commands, and then the diagnostics that fit, on a clean

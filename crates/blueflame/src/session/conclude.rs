@@ -5,12 +5,15 @@ use std::thread;
 use std::time::Duration;
 
 use blueflame_core::answer::{self, MergerReport};
+use blueflame_core::ids::Oid;
+use blueflame_core::inspection;
 use blueflame_core::outcome::{Outcome, Product};
 use blueflame_core::plan::{Plan, PlanContext};
 use blueflame_core::policy::{Policy, judge_planned};
 use blueflame_core::state::merging::Changeset;
 use blueflame_core::state::task::{Phase, Task};
 use serde_json::Value;
+use tokio::runtime::Handle;
 
 use super::agents::Run;
 use super::brief::{Brief, Spending};
@@ -18,6 +21,8 @@ use super::merging;
 use super::prepare::workspace_of;
 use super::site::Site;
 use crate::attempt::sealed::{Ending, Sealed};
+use crate::attempt::spec::Author;
+use crate::checks::facts;
 use crate::ground::RealGround;
 use crate::landing::{FoldOrder, Merger};
 use crate::workspace::{Harvest, Workspace};
@@ -104,7 +109,9 @@ fn harvest(site: &Site, workspace: &Workspace) -> Result<Result<Harvest, Outcome
         match site.workspaces.harvest(workspace) {
             Ok(harvest) => return Ok(Ok(harvest)),
             Err(error) if error.is_the_agents() => {
-                return Ok(Err(Outcome::Violated { violations: vec![error.to_string()] }));
+                let mut violations = error.violations();
+                violations.push(site.workspaces.kept(workspace));
+                return Ok(Err(Outcome::Violated { violations }));
             }
             Err(_) if tries < HARVESTS => {
                 tries += 1;
@@ -151,6 +158,11 @@ fn resolution(
     if !matches!(left, Outcome::Finished { .. }) {
         return Ok(left);
     }
+    let mut violations = violations(site, &workspace, &policy, &harvest.head)?;
+    if !violations.is_empty() {
+        violations.push(site.workspaces.kept(&workspace));
+        return Ok(Outcome::Violated { violations });
+    }
     // The base may have moved since. What the merger brought together is what was
     // there when it started; put onto anything newer, it would take that back.
     let onto = site.landing.beneath(&workspace.start).map_err(|error| error.to_string())?;
@@ -162,9 +174,27 @@ fn resolution(
     Ok(Outcome::Finished { product: Product::Resolution(fold) })
 }
 
+/// What is wrong with the files as a merger left them. It is called from a
+/// thread that may wait.
+fn violations(
+    site: &Site,
+    workspace: &Workspace,
+    policy: &Policy,
+    head: &Oid,
+) -> Result<Vec<String>, String> {
+    let Author { name, email } = &workspace.author;
+    let now = jiff::Timestamp::now().as_second();
+    let author = format!("{name} <{email}>");
+    let gathering = facts::gather(&site.common, &workspace.start, head, &author, now);
+    let work = Handle::current().block_on(gathering).map_err(|error| error.to_string())?;
+    Ok(inspection::inspect_files(policy, &work).violations())
+}
+
 /// Where the run took place and what it was held to, as its spec says.
 fn workplace(site: &Site, run: &Run) -> Result<(Workspace, Policy), String> {
     let spec = site.attempt(&run.work, &run.agent).spec().map_err(|error| error.to_string())?;
     let policy = Policy::new(spec.policy).map_err(|error| error.to_string())?;
-    Ok((workspace_of(site, &run.work, &spec.start), policy))
+    let workspace = workspace_of(site, &run.work, &spec.start);
+    // The person's name may have changed since.
+    Ok((Workspace { author: spec.author, ..workspace }, policy))
 }

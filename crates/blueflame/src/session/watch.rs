@@ -41,11 +41,25 @@ pub struct Watch {
     json: bool,
     /// Whoever asked tells how it ended, in more words.
     end_is_told: bool,
+    /// Only agents that come and go are worth a line: whoever runs the session
+    /// tells the rest.
+    brief: bool,
 }
 
 impl Watch {
     pub fn new(json: bool) -> Watch {
-        Watch { progress: Progress::stderr(), agents: BTreeMap::new(), json, end_is_told: false }
+        Watch {
+            progress: Progress::stderr(),
+            agents: BTreeMap::new(),
+            json,
+            end_is_told: false,
+            brief: false,
+        }
+    }
+
+    /// For a session that is a means to something else.
+    pub fn brief() -> Watch {
+        Watch { brief: true, ..Watch::new(false) }
     }
 
     /// For a command that says itself what came of it.
@@ -59,7 +73,8 @@ impl Watch {
         if matches!(event, Event::GateAnswered { .. } | Event::GateWithdrawn { .. }) {
             let _ = self.progress.go_on();
         }
-        if !self.end_is_told || !is_end(event) {
+        let told = (self.end_is_told && is_end(event)) || (self.brief && !is_about_agents(event));
+        if !told {
             let _ = self.progress.event(entry.at, event);
         }
         self.tick(state);
@@ -87,7 +102,7 @@ impl Watch {
         if let Some(seen) = self.agents.get_mut(agent) {
             seen.last = narrate::plain(what.lines().next().unwrap_or_default()).into_owned();
             // What was not allowed is worth a line that stays.
-            if what.starts_with("denied") {
+            if what.starts_with("denied") && !self.brief {
                 let _ = self.progress.say(&format!("{agent}: {}", seen.last));
             }
         }
@@ -130,6 +145,9 @@ impl Watch {
     }
 
     pub fn warn(&mut self, text: &str) {
+        if self.brief {
+            return;
+        }
         self.say(&format!("warning: {}", narrate::plain(text)));
     }
 
@@ -137,6 +155,10 @@ impl Watch {
         let _ = self.progress.go_on();
         let _ = self.progress.clear();
     }
+}
+
+fn is_about_agents(event: &Event) -> bool {
+    matches!(event, Event::AgentStarted { .. } | Event::AgentExited { .. })
 }
 
 /// Whether an errand is over with this.

@@ -74,6 +74,9 @@ pub enum HarvestError {
     /// The work does not stand on what it was started from.
     #[error("`{head}` does not continue `{start}`, from which the work was started")]
     Rewound { start: Oid, head: Oid },
+    /// More was done in the workspace than committing to its branch.
+    #[error("{}", violations.join("; "))]
+    OutOfBounds { violations: Vec<String> },
     #[error("there are more than {most} new commits")]
     TooMany { most: usize },
 }
@@ -113,6 +116,14 @@ impl From<WorkspaceError> for Failure {
 }
 
 impl HarvestError {
+    /// What the work is accused of, each thing by itself.
+    pub fn violations(self) -> Vec<String> {
+        match self {
+            HarvestError::OutOfBounds { violations } => violations,
+            other => vec![format!("changes.history: {other}")],
+        }
+    }
+
     /// Whether it is the work that is at fault, and not git, the disk or us: then
     /// it is no use to try again.
     pub fn is_the_agents(&self) -> bool {
@@ -122,6 +133,7 @@ impl HarvestError {
             | HarvestError::Refused { .. }
             | HarvestError::NotACommit { .. }
             | HarvestError::Rewound { .. }
+            | HarvestError::OutOfBounds { .. }
             | HarvestError::TooMany { .. } => true,
             HarvestError::Git(_)
             | HarvestError::Replace(_)

@@ -45,15 +45,15 @@ impl Workspaces {
             Some(2) => return Ok(Ok(None)),
             _ => return Ok(Err(answer)),
         }
-        for line in answer.stdout.split(|byte| *byte == b'\n') {
-            let text = String::from_utf8_lossy(line);
-            if let Some((oid, name)) = text.split_once('\t')
-                && name == reference
-            {
-                return Oid::new(oid).map(|oid| Ok(Some(oid))).map_err(|_| answer.strange(line));
-            }
-        }
-        Ok(Ok(None))
+        let found = listed(&answer)?.into_iter().find(|(name, _)| name == reference);
+        Ok(Ok(found.map(|(_, oid)| oid)))
+    }
+
+    /// All references of another repository.
+    pub(super) fn remote_refs(&self, from: &Path) -> Result<Vec<(String, Oid)>, GitError> {
+        let call = self.remote_call().words(&["ls-remote", "--quiet", "--refs"]);
+        let answer = call.word(url(from)).run()?;
+        if answer.status.success() { listed(&answer) } else { Err(answer.failure()) }
     }
 
     fn remote_call(&self) -> Call {
@@ -63,6 +63,19 @@ impl Workspaces {
             .setting("fetch.writeCommitGraph=false")
             .setting("protocol.file.allow=always")
     }
+}
+
+/// Reads `<oid>\t<reference>` lines.
+fn listed(answer: &Answer) -> Result<Vec<(String, Oid)>, GitError> {
+    let lines = answer.stdout.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+    lines
+        .map(|line| {
+            let text = String::from_utf8_lossy(line);
+            let (oid, name) = text.split_once('\t').ok_or_else(|| answer.strange(line))?;
+            let oid = Oid::new(oid).map_err(|_| answer.strange(line))?;
+            Ok((name.to_owned(), oid))
+        })
+        .collect()
 }
 
 /// The address of a directory. Git decodes it.

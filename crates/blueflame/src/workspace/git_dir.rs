@@ -35,10 +35,9 @@ pub(super) fn write(
         let path = git_dir.join(name);
         fs::create_dir_all(&path).map_err(failed("make", &path))?;
     }
-    put("config", config(&workspace.author, plain.format()).as_bytes())?;
-    let mut objects = plain.objects().as_os_str().as_encoded_bytes().to_vec();
-    objects.push(b'\n');
-    put("objects/info/alternates", &objects)?;
+    for (name, bytes) in steering(workspace, plain) {
+        put(name, &bytes)?;
+    }
     let hidden: String =
         workspace.hidden.iter().map(|path| exclude::pattern(path) + "\n").collect();
     put("info/exclude", hidden.as_bytes())?;
@@ -55,6 +54,19 @@ pub(super) fn write(
         }
         Err(error) => Err(failed("read", plain.shallow())(error)),
     }
+}
+
+/// The files that git goes by, as they should be.
+pub(super) fn steering(
+    workspace: &Workspace,
+    plain: &PlainRepository,
+) -> [(&'static str, Vec<u8>); 2] {
+    let mut objects = plain.objects().as_os_str().as_encoded_bytes().to_vec();
+    objects.push(b'\n');
+    [
+        ("config", config(&workspace.author, plain.format()).into_bytes()),
+        ("objects/info/alternates", objects),
+    ]
 }
 
 /// The whole configuration of a workspace.

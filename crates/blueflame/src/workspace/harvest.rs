@@ -11,9 +11,20 @@ use super::starting_point::contains;
 use super::{HarvestedCommit, Workspace, Workspaces, commits, git_dir, uncommitted};
 use crate::git::Answer;
 
-/// What git says of objects that it looked at and will not have. Whatever else
-/// keeps it from fetching may be nobody's fault.
-const NOT_SOUND: &str = "fsck error";
+/// What git says when the machine lets it down. Whatever else keeps it from
+/// fetching is in what the agent left: one that ruins its own repository must not
+/// bring the session to a halt.
+const OF_THE_MACHINE: [&str; 9] = [
+    "No space left on device",
+    "Disk quota exceeded",
+    "Input/output error",
+    "Read-only file system",
+    "Too many open files",
+    "Cannot allocate memory",
+    "Resource temporarily unavailable",
+    "unable to fork",
+    "unable to create thread",
+];
 
 /// What was found in a workspace.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,15 +55,20 @@ impl Harvest {
 
 impl Workspaces {
     /// Brings the work into the person's repository, under
-    /// [`attempt_ref`](Self::attempt_ref). Work that does not continue its start
-    /// is kept there too, for people to look at.
+    /// [`attempt_ref`](Self::attempt_ref). Work that does not continue its start,
+    /// or came with more than work, is kept there too, for people to look at.
     pub fn harvest(&self, workspace: &Workspace) -> Result<Harvest, HarvestError> {
         git_dir::inspect(workspace)?;
+        let mut violations = self.steered(workspace);
         git_dir::write(&workspace.git_dir(), workspace, &self.plain)?;
         let start = workspace.start.clone();
         let head = self.take_branch(workspace)?;
         if !contains(&self.plain, &head, &start)? {
             return Err(HarvestError::Rewound { start, head });
+        }
+        violations.extend(self.elsewhere(workspace, &head)?);
+        if !violations.is_empty() {
+            return Err(HarvestError::OutOfBounds { violations });
         }
         let tree = |commit: &Oid| {
             let tree = format!("{commit}^{{tree}}");
@@ -74,10 +90,11 @@ impl Workspaces {
         let failed = |answer: Answer| {
             let message = String::from_utf8_lossy(&answer.stderr).trim().to_owned();
             let branch = branch.clone();
-            if message.contains(NOT_SOUND) {
-                HarvestError::Refused { branch, message }
-            } else {
+            let killed = answer.status.code().is_none();
+            if killed || OF_THE_MACHINE.iter().any(|words| message.contains(words)) {
                 HarvestError::NotFetched { branch, message }
+            } else {
+                HarvestError::Refused { branch, message }
             }
         };
         let target = match self.remote_ref(&workspace.path, &source)? {

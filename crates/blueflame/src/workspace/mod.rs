@@ -11,6 +11,7 @@
 //! are never touched. All of it is synchronous and safe to use from several
 //! threads.
 
+mod bounds;
 mod changes;
 mod commits;
 mod create;
@@ -193,6 +194,12 @@ impl Workspaces {
     /// The reference that keeps what was harvested from a workspace.
     pub fn attempt_ref(&self, name: &WorkspaceName) -> String {
         self.reference("attempts", name)
+    }
+
+    /// The reference that keeps what was committed beside the branch of a
+    /// workspace.
+    fn elsewhere_ref(&self, name: &WorkspaceName, number: usize) -> String {
+        format!("{}/{number}", self.reference("elsewhere", name))
     }
 
     /// The reference that keeps unfinished work that was put into a workspace.

@@ -218,10 +218,8 @@ exec sleep 600"#;
     assert!(peak < 256 << 10, "it took {peak} kB");
 }
 
-#[test]
-fn an_embedded_agent_gets_no_login_of_the_person() {
-    let stage = Stage::with_program("embedded", std::path::Path::new("/bin/true"))
-        .with(|spec| spec.model.gateway.passthrough_auth = true);
+/// Why an attempt does not even begin.
+fn does_not_begin(stage: &Stage) -> String {
     let directory =
         blueflame::attempt::directory::Directory::create(&stage.env.path("attempt"), &stage.spec)
             .unwrap();
@@ -231,5 +229,22 @@ fn an_embedded_agent_gets_no_login_of_the_person() {
         &stage.secrets,
     );
     let Err(error) = started else { panic!("it started") };
-    assert!(error.to_string().contains("`embedded` takes no login"), "{error}");
+    error.to_string()
+}
+
+#[test]
+fn an_embedded_agent_gets_no_login_of_the_person() {
+    let stage = Stage::with_program("embedded", std::path::Path::new("/bin/true"))
+        .with(|spec| spec.model.gateway.passthrough_auth = true);
+    let error = does_not_begin(&stage);
+    assert!(error.contains("`embedded` takes no login"), "{error}");
+}
+
+#[test]
+fn codex_is_not_sent_to_a_provider_that_does_not_speak_its_dialect() {
+    let stage = Stage::with_program("codex", std::path::Path::new("/bin/true")).with(|spec| {
+        spec.model.gateway.upstream = blueflame_core::config::Upstream::Anthropic;
+    });
+    let error = does_not_begin(&stage);
+    assert!(error.contains("set `gateway.upstream` to `openai`"), "{error}");
 }

@@ -9,6 +9,8 @@ use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use blueflame::executor;
+
 /// The version that facts and tests are about.
 pub const CLAUDE: &str = "2.1.197";
 
@@ -17,6 +19,19 @@ pub fn claude() -> Option<PathBuf> {
     let package = format!("@anthropic-ai/claude-code@{CLAUDE}");
     let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("claude-{CLAUDE}"));
     installed(&place, &package, "claude")
+}
+
+/// The version of codex that facts and tests are about.
+pub const CODEX: &str = "0.166.0";
+
+/// The codex program itself, not the script that npm puts before it.
+pub fn codex() -> Option<PathBuf> {
+    let package = format!("@openai/codex@{CODEX}");
+    let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("codex-{CODEX}"));
+    let script = installed(&place, &package, "codex")?.canonicalize().unwrap();
+    let behind = executor::named("codex").unwrap().behind();
+    let beside = script.parent().unwrap();
+    behind.iter().find_map(|path| beside.join(path).canonicalize().ok())
 }
 
 fn installed(place: &Path, package: &str, program: &str) -> Option<PathBuf> {

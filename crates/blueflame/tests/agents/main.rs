@@ -5,9 +5,11 @@
 mod contract;
 mod conversations;
 mod ends;
+mod hooks;
 mod install;
 mod lifecycle;
 mod planner;
+mod proving;
 mod secrets;
 mod snapshots;
 mod stage;

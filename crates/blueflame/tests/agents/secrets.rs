@@ -120,7 +120,10 @@ replies:
 fn received(recording: &Path) -> Vec<String> {
     let text = fs::read_to_string(recording).unwrap();
     let exchanges = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-    exchanges.map(|exchange| exchange["request"]["messages"].to_string()).collect()
+    let said = |exchange: Value| {
+        ["messages", "input"].map(|part| exchange["request"][part].to_string()).concat()
+    };
+    exchanges.map(said).collect()
 }
 
 fn the_key_is_in_no_environment_file_prompt_or_log(agent: Agent) {
@@ -161,6 +164,11 @@ fn the_key_is_in_no_environment_file_prompt_or_log(agent: Agent) {
 #[test]
 fn the_key_is_nowhere_with_claude() {
     the_key_is_in_no_environment_file_prompt_or_log(Agent::Claude);
+}
+
+#[test]
+fn the_key_is_nowhere_with_codex() {
+    the_key_is_in_no_environment_file_prompt_or_log(Agent::Codex);
 }
 
 #[test]

@@ -27,6 +27,7 @@ use crate::install;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Agent {
     Claude,
+    Codex,
     Embedded,
 }
 
@@ -47,6 +48,7 @@ impl Stage {
     pub fn new(agent: Agent) -> Option<Stage> {
         let (name, program) = match agent {
             Agent::Claude => ("claude", install::claude()?),
+            Agent::Codex => ("codex", install::codex()?),
             Agent::Embedded => ("embedded", BLUEFLAME.into()),
         };
         Some(Stage::with_program(name, &program))
@@ -223,8 +225,15 @@ impl Run {
     /// What the model was told last.
     pub fn last_message(&self) -> String {
         let requests = self.requests();
-        let messages = requests.last().unwrap()["messages"].as_array().unwrap().clone();
-        messages.last().unwrap().to_string()
+        let last = requests.last().unwrap();
+        let messages = last["messages"].as_array().or_else(|| last["input"].as_array());
+        messages.unwrap().last().unwrap().to_string()
+    }
+
+    /// Everything that the model was told in one request.
+    pub fn told(&self, request: usize) -> String {
+        let request = &self.requests()[request];
+        ["system", "messages", "input"].map(|part| request[part].to_string()).join("\n")
     }
 
     pub fn git(&self, arguments: &[&str]) -> String {

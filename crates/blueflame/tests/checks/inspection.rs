@@ -30,11 +30,13 @@ fn policy() -> Policy {
 }
 
 const AUTHOR: &str = "Ada <ada@example.com>";
+/// After whatever the repositories of tests say.
+const NOW: i64 = 4_000_000_000;
 
 async fn gather(repository: &Repository<'_>, start: &str) -> Work {
     let head = repository.git(["rev-parse", "HEAD"]);
     let (start, head) = (Oid::new(start).unwrap(), Oid::new(head.trim()).unwrap());
-    facts::gather(&repository.path().join(".git"), &start, &head, AUTHOR).await.unwrap()
+    facts::gather(&repository.path().join(".git"), &start, &head, AUTHOR, NOW).await.unwrap()
 }
 
 async fn inspect(repository: &Repository<'_>, start: &str) -> Inspection {

@@ -71,13 +71,23 @@ fn it_lands_everything_by_itself() {
 #[test]
 fn with_the_real_claude_it_lands_the_same() {
     let Some(claude) = install::claude() else { return };
+    it_lands_the_same_with("claude", &claude);
+}
+
+#[test]
+fn with_the_real_codex_it_lands_the_same() {
+    let Some(codex) = install::codex() else { return };
+    it_lands_the_same_with("codex", &codex);
+}
+
+fn it_lands_the_same_with(executor: &str, program: &Path) {
     let env = TestEnv::new();
     let path = format!(
         "{}:{}",
-        claude.parent().unwrap_or(Path::new("/")).display(),
+        program.parent().unwrap_or(Path::new("/")).display(),
         std::env::var("PATH").unwrap()
     );
-    let output = demo(&env, &["--yes", "--executor", "claude"]).env("PATH", path).output().unwrap();
+    let output = demo(&env, &["--yes", "--executor", executor]).env("PATH", path).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     everything_landed(&env);
 }

@@ -47,6 +47,18 @@ impl Outcome {
     }
 }
 
+/// Limits that no attack can hurt anybody within.
+pub fn tight() -> Limits {
+    Limits {
+        memory_mb: Some(1024),
+        cpu_seconds: Some(60),
+        file_mb: Some(50),
+        open_files: Some(1024),
+        processes: Some(256),
+        ..Limits::default()
+    }
+}
+
 /// Everything, for those who are not after the locks.
 pub fn everything() -> Reach {
     Reach::Everything

@@ -4,10 +4,10 @@
 use std::process::{Child, Command, Stdio};
 
 use blueflame::process_tree;
-use blueflame::sandbox::{Limits, Tier};
+use blueflame::sandbox::Tier;
 use serde_json::Value;
 
-use crate::cage::{Cage, attempts, everything};
+use crate::cage::{Cage, attempts, everything, tight};
 
 const CASES: &str = include_str!("../../../core/tests/policy/cases.json");
 
@@ -77,14 +77,7 @@ fn every_case(tier: Tier, cage: impl Fn() -> Cage) {
         let text = |name: &str| case[name].as_str().unwrap_or_default();
         let command = case["tool_input"]["command"].as_str().unwrap();
         let mut cage = cage().in_tier(tier);
-        cage.terms.limits = Limits {
-            memory_mb: Some(1024),
-            cpu_seconds: Some(60),
-            file_mb: Some(50),
-            open_files: Some(1024),
-            processes: Some(256),
-            ..Limits::default()
-        };
+        cage.terms.limits = tight();
         let outcome = cage.run(everything(), command);
         let held = match text("expected") {
             "deny" => !outcome.stdout.contains("PWNED"),

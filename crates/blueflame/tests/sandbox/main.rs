@@ -4,6 +4,8 @@
 mod boundaries;
 mod cage;
 mod corpus;
+mod harvested;
+mod layers;
 mod limits;
 mod ordinary;
 mod probing;

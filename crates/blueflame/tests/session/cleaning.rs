@@ -107,6 +107,32 @@ fn a_dry_run_lists_and_touches_nothing_and_then_unlanded_work_stays() {
 }
 
 #[test]
+fn work_that_broke_a_rule_is_kept_where_it_is_said_to_be_until_the_cleanup() {
+    let leak = concat!("AKIA", "Z7Q2N4KD83HFMW5T\n");
+    let script = Script::new()
+        .attempt("task-001", 1, &commit("task-001", &[("src/a.txt", leak)]))
+        .works("task-001", &[("src/a.txt", "a\n")])
+        .passes();
+    let plan = plan(&[task("task-001", "one", "src/a.txt")]);
+    let stage = Stage::new("").plan(&plan).script(&script).decisions(APPROVE);
+    stage.run().exits(0);
+    assert_eq!(stage.landed(), [subject("task-001")]);
+    let found = stage.events("inspection.finished");
+    let violations = found[0]["violations"].as_array().unwrap();
+    let [secret, kept] = &violations[..] else { panic!("{violations:?}") };
+    assert!(secret.as_str().unwrap().starts_with("changes.secret: `src/a.txt` line 1 holds"));
+    assert!(!secret.as_str().unwrap().contains(leak.trim()), "the key itself was told");
+    let name = format!("refs/blueflame/{}/attempts/task-001.a1", stage.session_id());
+    assert!(kept.as_str().unwrap().contains(&format!("`{name}`")), "{kept}");
+    assert!(stage.git(&["show", &name]).contains(leak.trim()));
+    let log = stage.blueflame(&["log"]).exits(0);
+    assert!(log.stdout.contains(&name), "{log}");
+    // The task landed in another way, and nobody needs this one any more.
+    stage.blueflame(&["cleanup"]).exits(0);
+    assert_eq!(stage.git(&["for-each-ref", &name]), "");
+}
+
+#[test]
 fn a_session_that_can_go_on_keeps_everything_and_goes_on() {
     let tasks = [task("task-001", "one", "src/a.txt")];
     let mut calls = vec![bash("sh wait.sh go")];

@@ -56,6 +56,7 @@ fn is_intent(event: &Event) -> bool {
         | Event::JointVerifyStarted { .. }
         | Event::HookStarted { .. } => true,
         Event::SessionStarted { .. }
+        | Event::SessionProven { .. }
         | Event::SessionResumed { .. }
         | Event::StopRequested
         | Event::SessionObstructed { .. }

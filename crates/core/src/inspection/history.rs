@@ -3,12 +3,24 @@
 
 use crate::policy::{Policy, Rule, Verdict};
 
-use super::{FileChange, Finding, Inspection, TooMuch, Work, as_changes, fresh, lines, too_large};
+use super::{
+    Commit, FileChange, Finding, Inspection, TooMuch, Work, as_changes, binary, fresh, lines,
+    too_large,
+};
 
 /// Rules about what must not be anywhere in the history. The others are about
 /// what stands at the end: an agent may repair its own mistakes.
-const LASTING: [Rule; 4] =
-    [Rule::PathBlocked, Rule::PathProtected, Rule::PathStrange, Rule::ChangeKind];
+const LASTING: [Rule; 6] = [
+    Rule::PathBlocked,
+    Rule::PathProtected,
+    Rule::PathNotAllowed,
+    Rule::PathScope,
+    Rule::PathStrange,
+    Rule::ChangeKind,
+];
+
+/// How far clocks may be apart, in seconds.
+const CLOCKS: i64 = 3600;
 
 /// Adds what the commits are to be blamed for, apart from what was already
 /// `denied` of the whole.
@@ -23,6 +35,9 @@ pub(super) fn inspect(found: &mut Inspection, policy: &Policy, work: &Work, deni
     for limit in &work.too_much {
         let what = match limit {
             TooMuch::Commits { most } => format!("there are more than {most} commits"),
+            TooMuch::Paths { most_bytes } => {
+                format!("the names of all files take more than {} MiB", most_bytes >> 20)
+            }
             TooMuch::Lines { commit: None, most_bytes } => {
                 format!("the change is larger than {} MiB", most_bytes >> 20)
             }
@@ -36,25 +51,21 @@ pub(super) fn inspect(found: &mut Inspection, policy: &Policy, work: &Work, deni
         );
     }
     for commit in &work.commits {
-        let name = commit.short();
-        let place = format!(" (in commit {name})");
-        let verdict = policy.judge_message(&commit.message);
-        if !verdict.is_allowed() {
-            let details = format!("{}{place}", verdict.details);
-            found.violations.push(Finding::new(&verdict.rule, &details));
-        }
-        for (at, line) in commit.message.lines().enumerate() {
-            let place = format!("line {} of the message", at + 1);
-            lines::keys(found, line, &[], &place, Some(commit));
-        }
-        if commit.author != work.author {
-            found.remark(
-                "commit.author",
-                format!("commit {name} is signed by `{}`, not by the agent.", commit.author),
+        let place = format!(" (in commit {})", commit.short());
+        message(found, policy, commit, &place);
+        makers(found, work, commit);
+        if commit.parents.is_empty() {
+            found.violation(
+                Rule::ChangeHistory,
+                format!(
+                    "commit {} has no parent: it brings a history of its own. Build on the \
+                     commit that the task started from.",
+                    commit.short()
+                ),
             );
         }
         if commit.parents.len() > 1 {
-            found.remark("commit.merge", format!("commit {name} is a merge."));
+            found.remark("commit.merge", format!("commit {} is a merge.", commit.short()));
         }
         let brought = commit.changes.iter().filter(|change| change.after.is_some());
         for verdict in policy.judge_changes(&as_changes(brought)) {
@@ -67,9 +78,56 @@ pub(super) fn inspect(found: &mut Inspection, policy: &Policy, work: &Work, deni
         for change in fresh {
             if let Some(after) = &change.after {
                 too_large(found, &change.path, after.size, &place);
+                binary(found, change, &place);
             }
             lines::inspect(found, change, Some(commit));
         }
+    }
+}
+
+/// What a commit says about itself.
+fn message(found: &mut Inspection, policy: &Policy, commit: &Commit, place: &str) {
+    let verdict = policy.judge_message(&commit.message);
+    if !verdict.is_allowed() {
+        let details = format!("{}{place}", verdict.details);
+        found.violations.push(Finding::new(&verdict.rule, &details));
+    }
+    for (at, line) in commit.message.lines().enumerate() {
+        let place = format!("line {} of the message", at + 1);
+        lines::keys(found, line, &[], &place, Some(commit));
+    }
+    if !commit.unusual.is_empty() {
+        found.violation(
+            Rule::CommitHeaders,
+            format!(
+                "the commit has more than git gives an agent's commits: `{}`. Commit with `git \
+                 commit -m \"...\"`.{place}",
+                commit.unusual.join("`, `")
+            ),
+        );
+    }
+}
+
+/// Who says to have made a commit, and when.
+fn makers(found: &mut Inspection, work: &Work, commit: &Commit) {
+    let name = commit.short();
+    for (who, person) in [("author", &commit.author), ("committer", &commit.committer)] {
+        if *person != work.author {
+            found.violation(
+                Rule::CommitAuthor,
+                format!(
+                    "commit {name} names `{person}` as its {who}, not `{}`. Commit as you are \
+                     configured to.",
+                    work.author
+                ),
+            );
+        }
+    }
+    let earliest = work.time.began.unwrap_or(i64::MIN).saturating_sub(CLOCKS);
+    let latest = work.time.ended.saturating_add(CLOCKS);
+    let in_time = |date: &Option<i64>| date.is_some_and(|date| (earliest..=latest).contains(&date));
+    if !commit.dates.iter().all(in_time) {
+        found.remark("commit.date", format!("commit {name} bears a date at which nobody worked."));
     }
 }
 

@@ -4,6 +4,8 @@ use std::sync::LazyLock;
 
 use regex::{Regex, RegexSet};
 
+use super::key_values::{self, entropy};
+
 /// How sure a shape is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Certainty {
@@ -13,9 +15,17 @@ pub(super) enum Certainty {
     Likely,
 }
 
-pub(super) struct Shape {
+/// Something in a line that gives access to something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Key<'t> {
     pub name: &'static str,
     pub certainty: Certainty,
+    pub text: &'t str,
+}
+
+struct Shape {
+    name: &'static str,
+    certainty: Certainty,
     pattern: &'static str,
     #[cfg(test)]
     example: &'static str,
@@ -35,26 +45,89 @@ macro_rules! shapes {
 
 // The examples are put together so that nobody takes this file for a leak.
 shapes! {
-    Sure "a private key" r"-----BEGIN ([A-Z0-9]+ )*PRIVATE KEY( BLOCK)?-----" concat!("-----BEGIN RSA ", "PRIVATE KEY-----"),
-    Sure "an AWS access key" r"\b(AKIA|ASIA)[0-9A-Z]{16}\b" concat!("AKIA", "Z7Q2N4KD83HFMW5T"),
+    Sure "an AWS access key" r"\b(AKIA|ASIA|ABIA|ACCA)[0-9A-Z]{16}\b" concat!("AKIA", "Z7Q2N4KD83HFMW5T"),
+    Sure "an AWS secret key" r#"(?i)\baws.{0,20}secret.{0,20}["'\s:=>]+[A-Za-z0-9/+]{40}\b"# concat!("aws", "_secret_access_", "key = wJalrXU7nFEMI4K2MDENG9bPxRfiCYzq1LmN0pQs"),
+    Sure "an Amazon Bedrock key" r"\bABSK[A-Za-z0-9+/]{100,}={0,2}" concat!("ABSK", "QmVkcm9ja0FQSUtleS0xMjM0NTY3ODkwYWJjZGVmZ2hpamtsbW5vcHFyc3R1dnd4eXoxMjM0NTY3ODkwYWJjZGVmZ2hpamtsbW5vcHFyc3R1"),
     Sure "a GitHub token" r"\b(gh[pousr]_[A-Za-z0-9]{36,}|github_pat_[A-Za-z0-9_]{60,})" concat!("ghp_", "0123456789abcdefghijklmnopqrstuvwxyz"),
-    Sure "a GitLab token" r"\bglpat-[A-Za-z0-9_-]{20,}" concat!("glpat-", "0123456789abcdefghij"),
-    Sure "a Slack token" r"\bxox[abeoprs]-[0-9A-Za-z-]{20,}" concat!("xoxb-", "012345678901-abcdefghij"),
-    Sure "a Slack webhook" r"hooks\.slack\.com/services/T[0-9A-Z]{6,}/B[0-9A-Z]{6,}/[0-9A-Za-z]{16,}" concat!("https://hooks.slack.com", "/services/T0123456/B0123456/0123456789abcdef"),
+    Sure "a GitLab token" r"\b(glpat|gldt|glft|glrt|glsoat|glimt|glagent|gloas|glptt|glffct|glcbt)-[A-Za-z0-9_.-]{20,}" concat!("glpat-", "0123456789abcdefghij"),
+    Sure "a GitLab runner token" r"\bGR1348941[A-Za-z0-9_-]{20}\b" concat!("GR1348941", "0123456789abcdefghij"),
+    Sure "a Bitbucket token" r"\bATBB[A-Za-z0-9]{28}[A-F0-9]{4}\b" concat!("ATBB", "7xQ2mK9vL4pR8sT1wY6zB3nC5dE0", "1A2F"),
+    Sure "an Atlassian token" r"\bATATT3[A-Za-z0-9_=-]{60,}" concat!("ATATT3", "xFfGF0a1b2c3d4e5f6g7h8i9j0k1l2m3n4o5p6q7r8s9t0u1v2w3x4y5z6A7B8C9"),
+    Sure "a Slack token" r"\b(xox[abeoprs]-[0-9A-Za-z-]{20,}|xapp-[0-9]-[A-Z0-9]+-[0-9]+-[0-9a-f]{16,}|xoxe\.xox[bp]-[0-9]-[A-Z0-9]{100,})" concat!("xoxb-", "012345678901-abcdefghij"),
+    Sure "a Slack webhook" r"hooks\.slack\.com/(services|workflows|triggers)/T[0-9A-Z]{6,}/[AB]?[0-9A-Z]{6,}/[0-9A-Za-z]{16,}" concat!("https://hooks.slack.com", "/services/T0123456/B0123456/0123456789abcdef"),
+    Sure "a Discord webhook" r"discord(app)?\.com/api/webhooks/[0-9]{15,}/[A-Za-z0-9_-]{60,}" concat!("https://discord.com", "/api/webhooks/123456789012345678/a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8s9T0u1V2w3X4y5Z6a7B8c9D0e1F2g3H4"),
+    Sure "a Discord bot token" r"\b[MNO][A-Za-z0-9_-]{23,25}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,38}\b" concat!("MTk4NjIyNDgzNDcxOTI1MjQ4.", "Cl2FMQ.ZnCjm1XVW7vRze4b7Cq4se7kKWs"),
+    Sure "a Teams webhook" r"\.webhook\.office\.com/webhookb2/[a-z0-9-]{36}@[a-z0-9-]{36}/IncomingWebhook/[a-z0-9]{32}" concat!("https://acme.webhook.office.com", "/webhookb2/01234567-89ab-cdef-0123-456789abcdef@01234567-89ab-cdef-0123-456789abcdef/IncomingWebhook/0123456789abcdef0123456789abcdef"),
+    Sure "a Telegram bot token" r"\b[0-9]{8,10}:AA[A-Za-z0-9_-]{33}\b" concat!("123456789:", "AAF1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q"),
     Sure "an Anthropic key" r"\bsk-ant-[A-Za-z0-9_-]{20,}" concat!("sk-ant-", "api03-0123456789abcdef"),
-    Sure "an OpenAI key" r"\bsk-((proj|svcacct|admin)-[A-Za-z0-9_-]{20,}|[A-Za-z0-9]{48}\b)" concat!("sk-proj-", "0123456789abcdefghij"),
-    Sure "a Stripe key" r"\b[rs]k_live_[A-Za-z0-9]{16,}" concat!("sk_live_", "0123456789abcdef"),
+    Sure "an OpenAI key" r"\bsk-((proj|svcacct|admin|None)-[A-Za-z0-9_-]{20,}|[A-Za-z0-9]{20}T3BlbkFJ[A-Za-z0-9]{20}\b|[A-Za-z0-9]{48}\b)" concat!("sk-proj-", "0123456789abcdefghij"),
+    Sure "an OpenRouter key" r"\bsk-or-v1-[0-9a-f]{64}\b" concat!("sk-or-v1-", "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"),
+    Sure "a Groq key" r"\bgsk_[A-Za-z0-9]{50,}\b" concat!("gsk_", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8s9T0u1V2w3X4y5Z6"),
+    Sure "an xAI key" r"\bxai-[A-Za-z0-9]{70,}\b" concat!("xai-", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8s9T0u1V2w3X4y5Z6a7B8c9D0e1F2g3H4i5J6k7L8"),
+    Sure "a Perplexity key" r"\bpplx-[A-Za-z0-9]{40,}\b" concat!("pplx-", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8s9T0u1V2w3X4"),
+    Sure "a Replicate token" r"\br8_[A-Za-z0-9]{37}\b" concat!("r8_", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8s"),
+    Sure "a Stripe key" r"\b([rs]k_(live|prod)_[A-Za-z0-9]{16,}|whsec_[A-Za-z0-9]{32,})" concat!("sk_live_", "0123456789abcdef"),
+    Likely "a Stripe test key" r"\b[rs]k_test_[A-Za-z0-9]{24,}" concat!("sk_test_", "0123456789abcdefABCDEFGH"),
+    Sure "a Square token" r"\b(sq0(atp|csp)-[A-Za-z0-9_-]{22,}|EAAA[A-Za-z0-9_-]{60})\b" concat!("sq0atp-", "0123456789abcdefghijkl"),
+    Sure "a PayPal token" r"\baccess_token\$production\$[0-9a-z]{16}\$[0-9a-f]{32}\b" concat!("access_token$production$", "0123456789abcdef$0123456789abcdef0123456789abcdef"),
     Sure "a Google key" r"\b(AIza[0-9A-Za-z_-]{35}|GOCSPX-[0-9A-Za-z_-]{28})" concat!("AIza", "0123456789abcdefghijklmnopqrstuvwxy"),
+    Sure "a Google OAuth token" r"\bya29\.[0-9A-Za-z_-]{40,}" concat!("ya29.", "a0AfB2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8s9T0u1"),
+    Sure "an Azure client secret" r#"(^|[\\'"`\s>=:(,)])[A-Za-z0-9_~.]{3}[0-9]Q~[A-Za-z0-9_~.-]{31,34}($|[\\'"`\s<),;])"# concat!("abc8", "Q~a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7"),
+    Sure "an Azure storage key" r"\bAccountKey=[A-Za-z0-9+/]{86}==" concat!("AccountKey=", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8s9T0u1V2w3X4y5Z6a7B8c9D0e1F2g3H4i5J6k7L8m9N0o1P2q3=="),
     Sure "an npm token" r"\bnpm_[A-Za-z0-9]{36}\b" concat!("npm_", "0123456789abcdefghijklmnopqrstuvwxyz"),
-    Sure "a PyPI token" r"\bpypi-AgEIcHlwaS5vcmc[A-Za-z0-9_-]{50,}" concat!("pypi-", "AgEIcHlwaS5vcmc01234567890123456789012345678901234567890123456789012345678"),
-    Sure "a Hugging Face token" r"\bhf_[A-Za-z0-9]{34,}\b" concat!("hf_", "0123456789abcdefghijklmnopqrstuvwx"),
+    Sure "a PyPI token" r"\bpypi-AgE[A-Za-z0-9_-]{60,}" concat!("pypi-", "AgEIcHlwaS5vcmc01234567890123456789012345678901234567890123456789012345678"),
+    Sure "a crates.io token" r"\bcio[A-Za-z0-9]{32}\b" concat!("cio", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6"),
+    Sure "a RubyGems key" r"\brubygems_[0-9a-f]{48}\b" concat!("rubygems_", "0123456789abcdef0123456789abcdef0123456789abcdef"),
+    Sure "a NuGet key" r"\boy2[a-z0-9]{43}\b" concat!("oy2", "a1b2c3d4e5f6g7h8i9j0k1l2m3n4o5p6q7r8s9t0u1v"),
+    Sure "a Docker token" r"\bdckr_(pat|oat)_[A-Za-z0-9_-]{20,}" concat!("dckr_pat_", "a1B2c3D4e5F6g7H8i9J0k1L2m3N"),
+    Sure "a Hugging Face token" r"\b(hf|api_org)_[A-Za-z0-9]{34,}\b" concat!("hf_", "0123456789abcdefghijklmnopqrstuvwx"),
     Sure "a SendGrid key" r"\bSG\.[A-Za-z0-9_-]{22}\.[A-Za-z0-9_-]{43}\b" concat!("SG.", "0123456789abcdefghijkl.0123456789abcdefghijklmnopqrstuvwxyz0123456"),
+    Sure "a Mailgun key" r"\bkey-[0-9a-f]{32}\b" concat!("key-", "0123456789abcdef0123456789abcdef"),
+    Sure "a Mailchimp key" r"\b[0-9a-f]{32}-us[0-9]{1,2}\b" concat!("0123456789abcdef", "0123456789abcdef-us12"),
+    Sure "a Brevo key" r"\bxkeysib-[0-9a-f]{64}-[A-Za-z0-9]{16}\b" concat!("xkeysib-", "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef-a1B2c3D4e5F6g7H8"),
+    Sure "a Twilio key" r"\bSK[0-9a-f]{32}\b" concat!("SK", "0123456789abcdef0123456789abcdef"),
+    Sure "a DigitalOcean token" r"\bdo[opr]_v1_[0-9a-f]{64}\b" concat!("dop_v1_", "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"),
+    Sure "a Cloudflare key" r"\bv1\.0-[0-9a-f]{24}-[0-9a-f]{146}\b" concat!("v1.0-", "0123456789abcdef01234567-", "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef01"),
+    Sure "a Heroku key" r"\bHRKU-AA[0-9A-Za-z_-]{58}" concat!("HRKU-AA", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8s9T0u1V2w3X4y5Z6a7B8c9"),
+    Sure "a Fly.io token" r"\b(fo1_[A-Za-z0-9_-]{43}|fm[12][ar]?_[A-Za-z0-9+/]{100,})" concat!("fo1_", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8s9T0u1V"),
+    Sure "a Vercel or Netlify token" r"\bnfp_[A-Za-z0-9]{36}\b" concat!("nfp_", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"),
+    Sure "a Supabase token" r"\bsbp_[0-9a-f]{40}\b" concat!("sbp_", "0123456789abcdef0123456789abcdef01234567"),
+    Sure "a PlanetScale token" r"\bpscale_(tkn|oauth|pw)_[A-Za-z0-9_=.-]{32,}" concat!("pscale_tkn_", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6"),
+    Sure "a Databricks token" r"\bdapi[0-9a-f]{32}(-[0-9])?\b" concat!("dapi", "0123456789abcdef0123456789abcdef"),
+    Sure "a Vault token" r"\bhv[sbr]\.[A-Za-z0-9_-]{24,}" concat!("hvs.", "CAESIJ1a2B3c4D5e6F7g8H9i0J1k2L3m4N5o6P7q8R9s0T"),
+    Sure "a Terraform token" r"\b[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_=-]{60,}" concat!("a1B2c3D4e5F6g7.", "atlasv1.a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8s9T0u1V2w3X4y5Z6a7B8c9D0"),
+    Sure "a Pulumi token" r"\bpul-[0-9a-f]{40}\b" concat!("pul-", "0123456789abcdef0123456789abcdef01234567"),
+    Sure "a Doppler token" r"\bdp\.(pt|st|ct|sa|scim|audit)\.[A-Za-z0-9.]{40,}" concat!("dp.pt.", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8s9T0u1V"),
+    Sure "a 1Password token" r"\bops_eyJ[A-Za-z0-9+/]{200,}={0,3}" concat!("ops_eyJ", "zaWduSW5BZGRyZXNzIjoibXkuMXBhc3N3b3JkLmNvbSIsInVzZXJBdXRoIjp7Im1ldGhvZCI6IlNSUGctNDA5NiIsImFsZyI6IlBCRVMyZy1IUzI1NiIsIml0ZXJhdGlvbnMiOjY1MDAwMCwic2FsdCI6ImExQjJjM0Q0ZTVGNmc3SDhpOUowazFMMm0zTjRvNVA2cTdSOHM5VDB1MVYydzNYNHk1WjYifX0"),
+    Sure "an age key" r"\bAGE-SECRET-KEY-1[QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L]{58}\b" concat!("AGE-SECRET-KEY-1", "QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7LQPZRY9X8GF2TVDW0S3JN54KHCE"),
+    Sure "a Grafana token" r"\b(glc_[A-Za-z0-9+/]{32,}={0,3}|glsa_[A-Za-z0-9]{32}_[0-9A-Fa-f]{8}|eyJrIjoi[A-Za-z0-9]{70,})" concat!("glsa_", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6_0123abcd"),
+    Sure "a Sentry token" r"\b(sntryu_[0-9a-f]{64}|sntrys_eyJ[A-Za-z0-9+/=_]{80,})" concat!("sntryu_", "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"),
+    Sure "a New Relic key" r"\b(NRAK-[A-Z0-9]{27}|NRII-[A-Za-z0-9-]{32}|NRJS-[0-9a-f]{19})\b" concat!("NRAK-", "A1B2C3D4E5F6G7H8I9J0K1L2M3N"),
+    Sure "a Dynatrace token" r"\bdt0[a-z][0-9]{2}\.[A-Z0-9]{24}\.[A-Z0-9]{64}\b" concat!("dt0c01.", "A1B2C3D4E5F6G7H8I9J0K1L2.A1B2C3D4E5F6G7H8I9J0K1L2M3N4O5P6Q7R8S9T0U1V2W3X4Y5Z6A7B8C9D0E1F2"),
+    Sure "a Linear key" r"\blin_(api|oauth)_[A-Za-z0-9]{32,}\b" concat!("lin_api_", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8s9T0"),
+    Sure "a Notion token" r"\b(ntn_[0-9]{11}[A-Za-z0-9]{35}|secret_[A-Za-z0-9]{43})\b" concat!("ntn_", "12345678901a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R"),
+    Sure "an Airtable token" r"\bpat[A-Za-z0-9]{14}\.[0-9a-f]{64}\b" concat!("pata1B2c3D4e5F6g7.", "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"),
+    Sure "a Figma token" r"\bfig[dour]_[A-Za-z0-9_-]{40,}" concat!("figd_", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8s9T0"),
+    Sure "a Postman key" r"\bPMAK-[0-9a-f]{24}-[0-9a-f]{34}\b" concat!("PMAK-", "0123456789abcdef01234567-0123456789abcdef0123456789abcdef01"),
+    Sure "a Shopify token" r"\bshp(at|ca|pa|ss)_[0-9A-Fa-f]{32}\b" concat!("shpat_", "0123456789abcdef0123456789abcdef"),
+    Sure "an Adobe secret" r"\bp8e-[A-Za-z0-9]{32}\b" concat!("p8e-", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6"),
+    Sure "an Alibaba key" r"\bLTAI[A-Za-z0-9]{20}\b" concat!("LTAI", "5tA1B2c3D4e5F6g7H8i9"),
+    Sure "a JFrog token" r"\b(AKCp[A-Za-z0-9]{69}|cmVmd[A-Za-z0-9]{59})\b" concat!("AKCp", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8s9T0u1V2w3X4y5Z6a7B8c9D0e1F2g3H4i"),
+    Sure "a SonarQube token" r"\bsq[pua]_[0-9a-f]{40}\b" concat!("sqp_", "0123456789abcdef0123456789abcdef01234567"),
+    Sure "a Sourcegraph token" r"\bsgp_([0-9a-f]{16}_|local_)?[0-9a-f]{40}\b" concat!("sgp_", "0123456789abcdef0123456789abcdef01234567"),
+    Sure "a Tailscale key" r"\btskey-(auth|api|client|webhook|scim)-[A-Za-z0-9]{8,}-[A-Za-z0-9]{20,}" concat!("tskey-auth-", "kA1b2C3d4CNTRL-a1B2c3D4e5F6g7H8i9J0k1L2"),
+    Sure "an Okta token" r#"(?i)\bokta.{0,30}["'\s:=]+00[A-Za-z0-9_=-]{40}\b"# concat!("okta", "_token = \"00a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8s9T0\""),
+    Sure "a Facebook token" r"\bEAA[MC][A-Za-z0-9]{100,}\b" concat!("EAAC", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8s9T0u1V2w3X4y5Z6a7B8c9D0e1F2g3H4i5J6k7L8m9N0o1P2q3R4s5T6u7V8w9X0y1Z2"),
+    Sure "an OpenShift token" r"\bsha256~[A-Za-z0-9_-]{43}\b" concat!("sha256~", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8s9T0u1V"),
     Likely "a JSON web token" r"\beyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}" concat!("eyJhbGciOiJIUzI1NiJ9.", "eyJzdWIiOiIxMjM0NSJ9.0123456789ab"),
-    Likely "a password in an address" r"\b[a-z][a-z0-9+.-]*://[^\s/:@]+:[^\s/:@]{3,}@[A-Za-z0-9]" concat!("postgres://app:", "hunter22@db.example.com/app"),
+    Likely "an authorization header" r#"(?i)\bauthorization["']?\s*[:=,]\s*["']?(bearer|basic|token)\s+[A-Za-z0-9+/_.=-]{20,}"# concat!("Authorization: Bearer ", "a1B2c3D4e5F6g7H8i9J0k1L2"),
 }
 
 /// Words by which documentation marks a key that is none.
-const EXAMPLES: &[&str] = &["EXAMPLE", "example_key", "XXXXXXXX", "xxxxxxxx"];
+const EXAMPLES: &[&str] = &["EXAMPLE", "example_key", "XXXXXXXX", "xxxxxxxx", "********", "......"];
+
+/// What is as regular as this was made up.
+const LEAST_ENTROPY: f64 = 2.8;
 
 struct Compiled {
     any: RegexSet,
@@ -71,27 +144,38 @@ static COMPILED: LazyLock<Compiled> = LazyLock::new(|| {
     }
 });
 
-/// The keys in a line: their shapes and their texts, each kind once.
-pub(super) fn in_line(line: &str) -> Vec<(&'static Shape, &str)> {
+/// The keys in a line, each kind once.
+pub(super) fn in_line(line: &str) -> Vec<Key<'_>> {
     let compiled = &*COMPILED;
-    let genuine = |text: &&str| !EXAMPLES.iter().any(|example| text.contains(example));
+    let genuine = |text: &&str| {
+        !EXAMPLES.iter().any(|example| text.contains(example)) && entropy(text) >= LEAST_ENTROPY
+    };
     let key = |at: usize| {
         let mut texts = compiled.each[at].find_iter(line).map(|found| found.as_str());
-        texts.find(genuine).map(|text| (&SHAPES[at], text))
+        let Shape { name, certainty, .. } = SHAPES[at];
+        texts.find(genuine).map(|text| Key { name, certainty, text })
     };
-    compiled.any.matches(line).into_iter().filter_map(key).collect()
+    let mut keys: Vec<Key<'_>> = compiled.any.matches(line).into_iter().filter_map(key).collect();
+    // What has a shape of its own needs no name.
+    if keys.is_empty() {
+        keys.extend(key_values::in_line(line));
+    }
+    keys
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn names(line: &str) -> Vec<&'static str> {
+        in_line(line).iter().map(|key| key.name).collect()
+    }
+
     #[test]
     fn every_shape_finds_its_example_and_nothing_else_does() {
         for shape in SHAPES {
             for line in [shape.example.to_owned(), format!("key = \"{}\";", shape.example)] {
-                let names: Vec<&str> = in_line(&line).iter().map(|(shape, _)| shape.name).collect();
-                assert_eq!(names, [shape.name], "{line}");
+                assert_eq!(names(&line), [shape.name], "{line}");
             }
         }
     }
@@ -102,14 +186,13 @@ mod tests {
             "let key = std::env::var(\"API_KEY\")?;",
             "class=\"sk-circle sk-child-with-a-very-long-name-for-a-class\"",
             "aws_access_key_id = AKIAIOSFODNN7EXAMPLE",
-            "-----BEGIN PUBLIC KEY-----",
+            "ghp_000000000000000000000000000000000000",
             "https://user@example.com/path:with@signs",
             "http://localhost:8080/@scope/package",
             "commit 3f2a0c5d7e9b1a4c6d8e0f2a4b6c8d0e2f4a6b8c",
             "sha512-7PIcKzTq8L1l9c8r5dY0p0Zr1c5l0m3o==",
         ] {
-            let names: Vec<&str> = in_line(line).iter().map(|(shape, _)| shape.name).collect();
-            assert!(names.is_empty(), "{line}: {names:?}");
+            assert!(names(line).is_empty(), "{line}: {:?}", names(line));
         }
     }
 }

@@ -8,14 +8,16 @@
 
 mod history;
 mod key_shapes;
+mod key_values;
 mod lines;
+mod names;
 mod test_strength;
 mod work;
 
 use std::collections::BTreeSet;
 use std::fmt;
 
-pub use work::{Commit, FileChange, FileKind, Line, Lines, Side, TooMuch, Work};
+pub use work::{Commit, FileChange, FileKind, Line, Lines, Side, Time, TooMuch, Work};
 
 use crate::ids::Oid;
 use crate::policy::{Change, ChangeKind, Policy, Rule, Verdict};
@@ -121,8 +123,25 @@ pub fn inspect(policy: &Policy, work: &Work) -> Inspection {
         sizes(&mut found, change);
         lines::inspect(&mut found, change, None);
     }
+    names::inspect(&mut found, work);
     test_strength::inspect(&mut found, policy, &work.changes);
     history::inspect(&mut found, policy, work, &denied);
+    found
+}
+
+/// What there is to say about the files at the end, however they came about. For
+/// work whose paths and history others vouch for.
+pub fn inspect_files(policy: &Policy, work: &Work) -> Inspection {
+    const ABOUT_FILES: [Rule; 6] = [
+        Rule::PathBlocked,
+        Rule::PathProtected,
+        Rule::ChangeKind,
+        Rule::ChangeBinary,
+        Rule::ChangeSize,
+        Rule::ChangeSecret,
+    ];
+    let mut found = inspect(policy, &Work { commits: Vec::new(), ..work.clone() });
+    found.violations.retain(|it| ABOUT_FILES.iter().any(|rule| rule.name() == it.rule));
     found
 }
 
@@ -162,8 +181,15 @@ fn modes(found: &mut Inspection, change: &FileChange) {
     };
     let was_executable =
         change.before.as_ref().is_some_and(|before| before.kind == FileKind::Executable);
-    if after.kind == FileKind::Executable && !was_executable {
-        found.remark("changes.mode", format!("`{path}` was made executable."));
+    match (&change.before, after.kind) {
+        (_, FileKind::Executable) if !was_executable => {
+            found.remark("changes.mode", format!("`{path}` was made executable."));
+        }
+        (Some(before), FileKind::Plain) if before.kind != FileKind::Plain => {
+            let was = before.kind;
+            found.remark("changes.mode", format!("`{path}` was a {was} and is a plain file now."));
+        }
+        _ => {}
     }
 }
 
@@ -176,16 +202,27 @@ fn sizes(found: &mut Inspection, change: &FileChange) {
         let size = after.size >> 10;
         found.remark("changes.size", format!("`{path}` is large: {size} KiB."));
     }
-    if change.lines.binary {
-        let ending = path.rsplit_once('.').map_or("", |(_, ending)| ending).to_lowercase();
-        if ASSETS.contains(&ending.as_str()) {
-            found.remark("changes.binary", format!("`{path}` is a binary file."));
-        } else {
-            found.violation(
-                Rule::ChangeBinary,
-                format!("`{path}` is a binary file. Commit sources, not what is made from them."),
-            );
-        }
+    if change.lines.binary && is_asset(path) {
+        found.remark("changes.binary", format!("`{path}` is a binary file."));
+    }
+    binary(found, change, "");
+}
+
+fn is_asset(path: &str) -> bool {
+    let ending = path.rsplit_once('.').map_or("", |(_, ending)| ending).to_lowercase();
+    ASSETS.contains(&ending.as_str())
+}
+
+/// What was compiled, packed or encrypted, and nobody can look over.
+fn binary(found: &mut Inspection, change: &FileChange, place: &str) {
+    let path = &change.path;
+    if change.lines.binary && !is_asset(path) {
+        found.violation(
+            Rule::ChangeBinary,
+            format!(
+                "`{path}` is a binary file. Commit sources, not what is made from them.{place}"
+            ),
+        );
     }
 }
 

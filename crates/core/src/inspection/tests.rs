@@ -82,6 +82,9 @@ fn commit(message: &str, changes: Vec<FileChange>) -> Commit {
         name: oid(9),
         parents: vec![oid(1)],
         author: "Agent <agent@example.com>".to_owned(),
+        committer: "Agent <agent@example.com>".to_owned(),
+        dates: vec![Some(1_000), Some(1_000)],
+        unusual: Vec::new(),
         message: message.to_owned(),
         changes,
     }
@@ -94,7 +97,9 @@ fn work(changes: Vec<FileChange>) -> Work {
     Work {
         descends: true,
         author: "Agent <agent@example.com>".to_owned(),
+        time: Time { began: Some(500), ended: 2_000 },
         commits: vec![commit("feat: add a cache", changes.clone())],
+        paths: changes.iter().map(|change| change.path.clone()).collect(),
         changes,
         too_much: Vec::new(),
     }
@@ -262,6 +267,114 @@ fn each_rule_stops_something() {
             ],
         ),
         (
+            "a file out of scope that was taken back",
+            taken_back(vec![added("lib/a.rs", "")]),
+            vec![
+                "paths.not-allowed: `lib/a.rs` is not in the allowed paths. Write only to `src/**`, `tests/**`, `web/**`, `scripts/**`. (in commit 000000000000)",
+            ],
+        ),
+        (
+            "a binary file that was taken back",
+            taken_back(vec![binary("src/tool")]),
+            vec![
+                "changes.binary: `src/tool` is a binary file. Commit sources, not what is made from them. (in commit 000000000000)",
+            ],
+        ),
+        (
+            "a name that looks like another",
+            work(vec![added("src/p\u{430}y.rs", "")]),
+            vec![
+                "names.confusable: `src/p\u{430}y.rs`: the name `p\u{430}y.rs` mixes letters of alphabets that look alike. Use a plain name.",
+            ],
+        ),
+        (
+            "two names that are one elsewhere",
+            work(vec![added("web/App.ts", ""), added("web/app.ts", "")]),
+            vec![
+                "names.confusable: `web/App.ts` and `web/app.ts` are the same on some machines. Use another name.",
+            ],
+        ),
+        (
+            "a private key",
+            work(vec![added(
+                "src/a.rs",
+                &format!(
+                    "{}\n{}",
+                    concat!("-----BEGIN RSA ", "PRIVATE KEY-----"),
+                    concat!(
+                        "MIIBPQIBAAJBAOsfi5AGYhdRs/",
+                        "x6q5H7kScxA0Kzzqe6WI6gf6+tc6IvKQJo5rQc3dWWSQ0nRGt2hOPDO+35NKhQEjBQxPh/v7n"
+                    )
+                ),
+            )]),
+            vec![
+                "changes.secret: `src/a.rs` line 1 holds a private key. Take it out, and read it from the environment.",
+            ],
+        ),
+        (
+            "somebody else's name",
+            Work {
+                commits: vec![Commit {
+                    author: "Linus <l@example.com>".to_owned(),
+                    ..commit("fix: a", Vec::new())
+                }],
+                ..work(Vec::new())
+            },
+            vec![
+                "commit.author: commit 000000000000 names `Linus <l@example.com>` as its author, not `Agent <agent@example.com>`. Commit as you are configured to.",
+            ],
+        ),
+        (
+            "committed as somebody else",
+            Work {
+                commits: vec![Commit {
+                    committer: "Linus <l@example.com>".to_owned(),
+                    ..commit("fix: a", Vec::new())
+                }],
+                ..work(Vec::new())
+            },
+            vec![
+                "commit.author: commit 000000000000 names `Linus <l@example.com>` as its committer, not `Agent <agent@example.com>`. Commit as you are configured to.",
+            ],
+        ),
+        (
+            "a forged signature",
+            Work {
+                commits: vec![Commit {
+                    unusual: vec!["gpgsig".to_owned()],
+                    ..commit("fix: a", Vec::new())
+                }],
+                ..work(Vec::new())
+            },
+            vec![
+                "commit.headers: the commit has more than git gives an agent's commits: `gpgsig`. Commit with `git commit -m \"...\"`. (in commit 000000000000)",
+            ],
+        ),
+        (
+            "a message that steers the terminal",
+            Work { commits: vec![commit("fix: a\n\n\u{1b}[2Jb", Vec::new())], ..work(Vec::new()) },
+            vec![
+                "commit.message: line 3 of the message has characters in it that steer a terminal or turn the text around. Write plain text. (in commit 000000000000)",
+            ],
+        ),
+        (
+            "what is hidden behind a zero byte",
+            Work { commits: vec![commit("fix: a\0b", Vec::new())], ..work(Vec::new()) },
+            vec![
+                "commit.message: line 1 of the message has characters in it that steer a terminal or turn the text around. Write plain text. (in commit 000000000000)",
+            ],
+        ),
+        (
+            "a second history",
+            Work {
+                commits: vec![Commit { parents: Vec::new(), ..commit("fix: a", Vec::new()) }],
+                ..work(Vec::new())
+            },
+            vec![
+                "changes.history: commit 000000000000 has no parent: it brings a history of its own. Build on the commit that the task started from.",
+            ],
+        ),
+        (
             "a huge file that was taken back",
             taken_back(vec![of_size("src/data.json", 7 << 20)]),
             vec![
@@ -276,7 +389,6 @@ fn each_rule_stops_something() {
 #[test]
 fn mistakes_that_were_repaired_are_forgiven() {
     for (name, change) in [
-        ("out of scope", added("lib/a.rs", "")),
         ("a name", added("src/TokenCache.rs", "")),
         ("a conflict", added("src/a.rs", "<<<<<<< ours")),
         ("a test", added("src/a.rs", "#[ignore]")),
@@ -377,6 +489,30 @@ fn what_is_worth_a_look_is_remarked() {
 }
 
 #[test]
+fn a_date_at_which_nobody_worked_is_remarked() {
+    for (dates, expected) in [
+        (vec![Some(1_000), Some(1_500)], 0),
+        (vec![Some(500), Some(2_000 + 3_000)], 0),
+        (vec![Some(-9_000), Some(1_000)], 1),
+        (vec![Some(1_000), Some(9_000)], 1),
+        (vec![None, Some(1_000)], 1),
+    ] {
+        let mut work = work(Vec::new());
+        work.commits[0].dates.clone_from(&dates);
+        let remarks = inspect(&policy(), &work).remarks;
+        assert_eq!(remarks.len(), expected, "{dates:?}: {remarks:?}");
+        assert!(remarks.iter().all(|remark| remark.rule == "commit.date"));
+    }
+}
+
+#[test]
+fn code_that_names_the_head_of_a_key_holds_none() {
+    let head = concat!("-----BEGIN RSA ", "PRIVATE KEY-----");
+    let code = format!("if text.starts_with(\"{head}\") {{\n    return read(text);\n}}");
+    assert_eq!(inspect(&policy(), &work(vec![added("src/a.rs", &code)])), Inspection::default());
+}
+
+#[test]
 fn a_test_may_move_to_where_tests_are() {
     let moved = |to: &str| work(vec![deleted("tests/a.rs", "same"), added(to, "same")]);
     assert_eq!(inspect(&policy(), &moved("tests/b.rs")), Inspection::default());
@@ -409,17 +545,10 @@ fn a_flood_of_findings_is_counted() {
 }
 
 #[test]
-fn commits_of_others_and_merges_are_remarked() {
+fn merges_are_remarked() {
     let mut work = work(Vec::new());
-    work.commits[0].author = "Linus <l@example.com>".to_owned();
     work.commits[0].parents.push(oid(2));
     let found = inspect(&policy(), &work);
-    assert_eq!(
-        told(&found.remarks),
-        [
-            "commit.author: commit 000000000000 is signed by `Linus <l@example.com>`, not by the agent.",
-            "commit.merge: commit 000000000000 is a merge.",
-        ]
-    );
+    assert_eq!(told(&found.remarks), ["commit.merge: commit 000000000000 is a merge."]);
     assert!(found.violations.is_empty());
 }

@@ -11,12 +11,22 @@ pub struct Work {
     pub descends: bool,
     /// `Name <address>`, as the agent's commits should be signed.
     pub author: String,
+    pub time: Time,
     /// From the start to the end, as one.
     pub changes: Vec<FileChange>,
     /// Oldest first.
     pub commits: Vec<Commit>,
+    /// All paths at the end, if anything was changed.
+    pub paths: Vec<String>,
     /// What there was too much of to be looked at.
     pub too_much: Vec<TooMuch>,
+}
+
+/// Between which times the commits were made, in seconds since 1970.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Time {
+    pub began: Option<i64>,
+    pub ended: i64,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,6 +35,12 @@ pub struct Commit {
     pub parents: Vec<Oid>,
     /// `Name <address>`.
     pub author: String,
+    /// `Name <address>`.
+    pub committer: String,
+    /// As its author and its committer say; `None` for what is no time.
+    pub dates: Vec<Option<i64>>,
+    /// Names of headers that ordinary commits do not have.
+    pub unusual: Vec<String>,
     pub message: String,
     /// Against its first parent, or nothing.
     pub changes: Vec<FileChange>,
@@ -42,6 +58,10 @@ impl Commit {
 pub enum TooMuch {
     Commits {
         most: usize,
+    },
+    /// The names of all files together.
+    Paths {
+        most_bytes: usize,
     },
     /// A change, as one or in this commit.
     Lines {

@@ -25,7 +25,7 @@ use serde_json::Value;
 
 pub use changes::{Change, ChangeKind};
 pub use ground::{Found, Ground, Resolved};
-pub use planned::judge_planned;
+pub use planned::{judge_for_sh, judge_planned};
 pub use reach::Reach;
 pub use rules::{CommitRule, NamingRule, PolicyError, PolicyRules, Scope, TestRule};
 pub use verdict::{Decision, Rule, Verdict};

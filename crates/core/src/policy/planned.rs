@@ -2,6 +2,7 @@
 //! so they have to be ones that agents may run, or the person's own words. What
 //! a person puts into a plan is theirs and is not judged.
 
+use super::verdict::{Rule, Verdict};
 use super::{Ground, Policy, PolicyError, PolicyRules};
 use crate::config::Config;
 use crate::ids::Role;
@@ -20,15 +21,26 @@ pub fn judge_planned(
         }
         let policy = Policy::new(PolicyRules::of(config, Role::Worker, &task.file_locks))?;
         for (place, command) in unfamiliar(task, config) {
-            if let Err(denial) = policy.judge_command(command, ground.workspace(), ground) {
+            let verdict = judge_for_sh(&policy, command, ground);
+            if !verdict.is_allowed() {
                 problems.push(format!(
                     "tasks[{index}].acceptance[{place}]: of task `{}` may not be run: `{command}`: {}",
-                    task.id, denial.details
+                    task.id, verdict.details
                 ));
             }
         }
     }
     Ok(problems)
+}
+
+/// Judges a command line that is run by `sh`, not by bash. Where the two read it
+/// differently it is refused: for `sh`, `a &> b c` is `a &` and then `c`.
+pub fn judge_for_sh(policy: &Policy, command: &str, ground: &dyn Ground) -> Verdict {
+    if command.contains("&>") {
+        let details = "`sh` reads `&>` as the end of a command. Write `> file 2>&1`.";
+        return Verdict::denied(Rule::CommandSyntax, command, details);
+    }
+    Verdict::of(policy.judge_command(command, ground.workspace(), ground), command)
 }
 
 fn unfamiliar<'t>(
@@ -73,6 +85,8 @@ mod tests {
             ("make check > /etc/passwd", false),
             ("make check; $(echo rm) -rf .", false),
             ("sh -c 'make check'", false),
+            ("make check > /dev/null 2>&1", true),
+            ("make check &> /dev/null", false),
         ] {
             let text = serde_json::json!({"tasks": [{
                 "id": "task-001", "title": "t", "description": "d", "priority": 1,

@@ -26,6 +26,7 @@ use crate::gate::Gate;
 use crate::ids::{ExecutorName, SessionId, TaskId};
 use crate::outcome::Tally;
 use crate::plan::Plan;
+use crate::proof::Proof;
 use crate::rules::Rules;
 
 use board::{Board, Place};
@@ -41,6 +42,9 @@ pub struct State {
     pub rules: Rules,
     /// What it does without that would make it safer.
     pub weaker: Vec<String>,
+    /// What is known of the boundaries that hold its agents, if anybody tried.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub proven: Option<Proven>,
     /// Fingerprint of the configuration the session runs by.
     pub config: String,
     /// The configuration file has changed since.
@@ -70,6 +74,13 @@ pub struct State {
     pub started_at: Timestamp,
     pub last_at: Timestamp,
     pub events: u64,
+}
+
+/// A proof, and what had changed since when the session began.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Proven {
+    pub proof: Proof,
+    pub outdated: Vec<String>,
 }
 
 /// Which part of the session it is.
@@ -144,6 +155,7 @@ impl State {
             goal: goal.clone(),
             rules: (**rules).clone(),
             weaker: weaker.clone(),
+            proven: None,
             config: config.clone(),
             config_drifted: false,
             stage: Stage::Planning,
@@ -199,6 +211,7 @@ impl State {
         }
         match event {
             Event::SessionStarted { .. } => Err("the session has started already".into()),
+            Event::SessionProven { proof, outdated } => self.prove(proof, outdated),
             Event::SessionResumed { verify, .. } => {
                 self.resume(at, verify.as_deref());
                 Ok(())

@@ -3,12 +3,13 @@
 use jiff::{SignedDuration, Timestamp};
 
 use crate::event::{End, Wave};
+use crate::proof::Proof;
 use crate::rules::WaveMode;
 
 use super::errands::{Revert, RevertPhase};
 use super::merging::{Changeset, ChangesetPhase, Publishing};
 use super::task::{Phase, Step};
-use super::{Refusal, Stage, State, ensure};
+use super::{Proven, Refusal, Stage, State, ensure};
 
 /// A weekly limit that was reached at its very start.
 const LONGEST_PAUSE: SignedDuration = SignedDuration::from_hours(7 * 24);
@@ -22,6 +23,15 @@ impl State {
         self.merging.changesets.iter().any(landing)
             || self.reverts.iter().any(reverting)
             || matches!(self.publishing, Publishing::Running { .. })
+    }
+
+    /// What was found out before the session is known from its start on, so that
+    /// everything in its journal can be read in that light.
+    pub(super) fn prove(&mut self, proof: &Proof, outdated: &[String]) -> Result<(), Refusal> {
+        ensure!(self.events == 1, "a proof is known when the session begins, or not at all");
+        ensure!(proof.stopped <= proof.tried, "more was stopped than was tried");
+        self.proven = Some(Proven { proof: proof.clone(), outdated: outdated.to_vec() });
+        Ok(())
     }
 
     /// Another process goes on where one left off. What the orchestrator did

@@ -4,6 +4,8 @@ mod chance;
 mod changes;
 mod commands;
 mod corpus;
+mod corpus_rules;
 mod ground;
+mod ordinary;
 mod paths;
 mod roles;

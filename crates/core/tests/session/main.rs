@@ -15,6 +15,7 @@ mod merging;
 mod money;
 mod phases;
 mod plans;
+mod proof;
 mod scheduling;
 mod stopping;
 mod story;

@@ -36,7 +36,7 @@ pub struct Story {
     pub idle: i64,
     /// Fingerprint of the configuration file as it is now.
     pub config: String,
-    journal: Vec<(Timestamp, Event)>,
+    pub journal: Vec<(Timestamp, Event)>,
     agents: u32,
     folds: u32,
 }

@@ -6,7 +6,7 @@ use blueflame_core::money::Usage;
 use bytes::Bytes;
 use serde_json::Value;
 
-use super::{Block, Reply, Rule, Script, Sight, chat, messages, responses};
+use super::{Block, Reply, Rule, Script, Sight, chat, messages, responses, translate};
 use crate::dialect::Dialect;
 use crate::refusal;
 
@@ -144,10 +144,9 @@ fn speech<'s>(
         .iter()
         .enumerate()
         .map(|(at, block)| {
-            let call = |tool: &str, input: &Value| Words::Call {
-                id: format!("{name}{at}"),
-                tool: tool.to_owned(),
-                input: input.clone(),
+            let call = |tool: &str, input: &Value| {
+                let (tool, input) = translate::call(&sight.tools, tool, input);
+                Words::Call { id: format!("{name}{at}"), tool, input }
             };
             match block {
                 Block::Text(text) => Words::Text(text.clone()),

@@ -13,6 +13,7 @@ mod messages;
 mod responses;
 mod rule;
 mod sight;
+mod translate;
 
 #[cfg(test)]
 mod tests;

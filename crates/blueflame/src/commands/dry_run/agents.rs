@@ -57,7 +57,10 @@ fn line(config: &Config, role: Role, plan: Option<&Plan>) -> AgentLine {
                 home: Path::new("<home>"),
                 tmp: Path::new("<tmp>"),
                 files: Path::new("<attempt>"),
+                workspace: Path::new("<workspace>"),
                 gateway: Path::new("<gateway>"),
+                port: None,
+                hook: None,
                 token: "<token>",
                 login: None,
             };

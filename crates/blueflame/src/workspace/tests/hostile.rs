@@ -90,9 +90,40 @@ fn no_configuration_of_an_agent_is_run() {
     });
     assert!(scene.marker().exists(), "the trap is not armed");
     fs::remove_file(scene.marker()).unwrap();
+    let refused = scene.harvest().unwrap_err();
+    let HarvestError::OutOfBounds { violations } = refused else { panic!("{refused}") };
+    for (violation, name) in violations.iter().zip(["config", "config.worktree"]) {
+        let expected = format!("changes.git: `.git/{name}` was changed.");
+        assert!(violation.starts_with(&expected), "{violation}");
+    }
+    // It is there to be looked at, and was made harmless.
+    let reference = scene.workspaces.attempt_ref(&scene.workspace.name);
+    assert_eq!(scene.repository.git(["log", "-1", "--format=%s", &reference]), "two\n");
+    let harvest = scene.harvest();
+    assert!(
+        matches!(&harvest, Err(HarvestError::OutOfBounds { violations }) if violations.len() == 1)
+    );
+    fs::remove_file(scene.workspace.path.join(".git/config.worktree")).unwrap();
     let harvest = scene.harvest().unwrap();
     assert_eq!(harvest.commits.len(), 1);
     assert_eq!(harvest.uncommitted, [".gitattributes", "a"]);
+}
+
+#[test]
+fn hooks_and_attributes_in_the_git_directory_are_told() {
+    for name in ["hooks/pre-commit", "info/attributes", "info/grafts", "objects/info/alternates"] {
+        let env = TestEnv::new();
+        let scene = Scene::new(&env);
+        scene.agent(&format!(
+            "echo two > a; git commit -qam two; mkdir -p .git/hooks; echo x >> .git/{name}"
+        ));
+        match scene.harvest() {
+            Err(HarvestError::OutOfBounds { violations }) => {
+                assert!(violations[0].contains(&format!("`.git/{name}`")), "{violations:?}");
+            }
+            other => panic!("{name}: {other:?}"),
+        }
+    }
 }
 
 #[test]
@@ -170,12 +201,13 @@ fn snapshots_do_not_look_into_one_either() {
 }
 
 #[test]
-fn head_and_other_branches_do_not_matter() {
+fn head_tags_notes_and_branches_without_commits_do_not_matter() {
     let env = TestEnv::new();
     let scene = Scene::new(&env);
     let content = scene.head_after(
         "echo two > a; git commit -qam two; git checkout -q --orphan other; git commit -qm other
-         git tag evil; git notes add -m x; git replace $branch HEAD",
+         git tag evil; git notes add -m x; git checkout -q --detach; git branch -qD other
+         git branch same $branch",
     );
     assert_eq!(content, "two\n");
     let refs = scene.repository.git(["for-each-ref", "--format=%(refname)"]);
@@ -184,6 +216,22 @@ fn head_and_other_branches_do_not_matter() {
         "refs/blueflame/ses-20260206-143022/attempts/t1.a1\n\
          refs/blueflame/ses-20260206-143022/base/t1.a1\nrefs/heads/main\n"
     );
+}
+
+#[test]
+fn commits_on_other_branches_and_replaced_objects_are_refused_and_kept() {
+    let env = TestEnv::new();
+    let scene = Scene::new(&env);
+    scene.agent(
+        "echo two > a; git commit -qam two; git checkout -q --orphan other; git commit -qm other
+         git replace $branch HEAD",
+    );
+    let refused = scene.harvest().unwrap_err();
+    let HarvestError::OutOfBounds { violations } = refused else { panic!("{refused}") };
+    let kept = "refs/blueflame/ses-20260206-143022/elsewhere/t1.a1/1";
+    assert!(violations[0].starts_with("changes.branches:") && violations[0].contains(kept));
+    assert!(violations[1].starts_with("changes.history: `refs/replace/"), "{violations:?}");
+    assert_eq!(scene.repository.git(["log", "--format=%s", kept]), "other\n");
 }
 
 #[test]
@@ -318,6 +366,32 @@ fn broken_objects_are_refused() {
     );
     let refused = scene.harvest().unwrap_err();
     assert!(matches!(refused, HarvestError::NotFetched { .. }), "{refused}");
+}
+
+/// Whatever is missing in its git directory: it is no use to try again, and
+/// nobody else is kept from working.
+#[test]
+fn a_repository_that_was_broken_is_its_own_fault() {
+    for script in [
+        "rm .git/HEAD",
+        "echo garbage > .git/HEAD",
+        "rm -rf .git/refs",
+        "find .git -mindepth 1 -delete",
+        "git pack-refs --all; echo garbage > .git/packed-refs",
+        "echo garbage > .git/$branch",
+        "echo two > a; git commit -qam two; rm -rf .git/objects",
+        "echo two > a; git commit -qam two; rm -r .git/objects/??",
+        "echo two > a; git commit -qam two; chmod -R u+w .git
+         find .git/objects/?? -type f | xargs truncate -s 9",
+    ] {
+        let env = TestEnv::new();
+        let scene = Scene::new(&env);
+        scene.agent(script);
+        match scene.harvest() {
+            Err(error) => assert!(error.is_the_agents(), "{script}: {error}"),
+            Ok(found) => panic!("{script}: {found:?}"),
+        }
+    }
 }
 
 #[test]

@@ -251,7 +251,7 @@ fn unlucky_git(stage: &Stage, mishap: &str, number: u64) -> String {
     // Each call takes the next number that is free, also if several come at once.
     let script = format!(
         r#"#!/bin/bash
-fail() {{ echo "fatal: git was let down by its disk" >&2; exit 128; }}
+fail() {{ echo "fatal: write error: No space left on device" >&2; exit 128; }}
 work() {{ {real} "${{all[@]}}" >/dev/null 2>&1; }}
 die() {{ kill -KILL $$; }}
 all=("$@") number=1

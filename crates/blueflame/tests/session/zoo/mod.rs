@@ -5,90 +5,196 @@ mod cage;
 
 use cage::{Animal, visit};
 
+const fn animal(
+    name: &'static str,
+    acts: &'static str,
+    ends: &'static str,
+    says: &'static str,
+) -> Animal {
+    Animal { name, acts, ends, says }
+}
+
+/// Whoever is not done within its time is ended, whatever it thinks of that.
 #[test]
 fn those_that_do_not_come_to_an_end() {
     visit(
         "limits: {agent_timeout: 10s, max_retries: 1}\n",
         "",
         &[
-            Animal {
-                name: "sleeps past its time",
-                acts: "open; sleep 600",
-                ends: "timed_out",
-                says: "",
-            },
-            Animal {
-                name: "ignores every request to stop",
-                acts: "trap '' TERM INT HUP; open; while :; do sleep 1; done",
-                ends: "timed_out",
-                says: "",
-            },
-            Animal {
-                name: "never reads what it is told",
-                acts: "exec sleep 600",
-                ends: "timed_out",
-                says: "",
-            },
-            Animal {
-                name: "stops itself",
-                acts: "open; kill -STOP $$; sleep 600",
-                ends: "timed_out",
-                says: "",
-            },
-            Animal {
-                name: "closes its output and runs on",
-                acts: "open; exec >&- 2>&-; sleep 600",
-                ends: "timed_out",
-                says: "",
-            },
-            Animal {
-                name: "is busy for ever",
-                acts: "open; while :; do echo '{\"type\":\"assistant\"}'; sleep 0.1; done",
-                ends: "timed_out",
-                says: "",
-            },
+            animal("sleeps past its time", "open; sleep 600", "timed_out", ""),
+            animal(
+                "ignores every request to stop",
+                "trap '' TERM INT HUP; open; while :; do sleep 1; done",
+                "timed_out",
+                "",
+            ),
+            animal("never reads what it is told", "exec sleep 600", "timed_out", ""),
+            animal("stops itself", "open; kill -STOP $$; sleep 600", "timed_out", ""),
+            animal("closes its output", "open; exec >&- 2>&-; sleep 600", "timed_out", ""),
+            animal(
+                "is busy for ever",
+                "open; while :; do echo '{\"type\":\"assistant\"}'; sleep 0.1; done",
+                "timed_out",
+                "",
+            ),
         ],
     );
 }
 
+/// In a session of its own, deaf to signals and with a parent that is gone.
+const DAEMON: &str = "open; work
+(setsid bash -c 'trap \"\" TERM HUP INT; while :; do sleep 1; done' >/dev/null 2>&1 </dev/null &)
+finished";
+
 #[test]
-fn those_that_leave_something_behind() {
+fn those_that_leave_something_behind_or_nothing() {
     visit(
         "limits: {max_retries: 1}\n",
         "",
         &[
-            Animal {
-                name: "forks twice into a session of its own",
-                acts: "open; work
-(setsid bash -c 'trap \"\" TERM HUP INT; while :; do sleep 1; done' >/dev/null 2>&1 </dev/null &)
-finished",
-                ends: "finished",
-                says: "",
-            },
-            Animal {
-                name: "leaves while a grandchild holds its pipes",
-                acts: "open; work; (setsid sleep 600 &); finished",
-                ends: "finished",
-                says: "",
-            },
-            Animal {
-                name: "leaves without a word and a grandchild holds its pipes",
-                acts: "open; (setsid sleep 600 &)",
-                ends: "crashed",
-                says: "it left without a word: exit code 0",
-            },
-            Animal {
-                name: "removes its workspace",
-                acts: "open; work; place=$PWD; cd /; rm -rf \"$place\"; finished",
-                ends: "violated",
-                says: "",
-            },
-            Animal {
-                name: "removes the repository of its workspace",
-                acts: "open; work; rm -rf .git; finished",
-                ends: "violated",
-                says: "",
-            },
+            animal("forks twice", DAEMON, "finished", ""),
+            animal(
+                "leaves while a grandchild holds its pipes",
+                "open; work; (setsid sleep 600 &); finished",
+                "finished",
+                "",
+            ),
+            animal(
+                "the same without a word",
+                "open; (setsid sleep 600 &)",
+                "crashed",
+                "it left without a word: exit code 0",
+            ),
+            animal("does nothing", "open; finished", "no_op", ""),
+            animal(
+                "fails after it has committed",
+                "open; work; echo 'I give up' >&2; exit 1",
+                "crashed",
+                "exit code 1: I give up",
+            ),
+            animal(
+                "removes its workspace",
+                "open; work; place=$PWD; cd /; rm -rf \"$place\" 2>/dev/null; finished",
+                "violated",
+                "changes.",
+            ),
+            animal(
+                "removes its repository",
+                "open; work; rm -rf .git 2>/dev/null; finished",
+                "violated",
+                "changes.",
+            ),
+        ],
+    );
+}
+
+/// What programs must not say, or not so much of it.
+const BABBLERS: [Animal; 8] = [
+    animal(
+        "says half of its result",
+        "open; work; printf '{\"type\":\"result\",\"subtype\":\"succ'",
+        "crashed",
+        "it left without a result: exit code 0; unreadable was: {\\\"type\\\":\\\"result",
+    ),
+    animal(
+        "has a result that is no text",
+        "open; work; printf '{\"type\":\"result\",\"is_error\":false,\"result\":\"\\377\\376\"}\\n'",
+        "crashed",
+        "it left without a result: exit code 0; unreadable was:",
+    ),
+    animal(
+        "speaks bytes that are no text",
+        "open; work; head -c 100000 /dev/urandom; echo; finished",
+        "finished",
+        "",
+    ),
+    animal(
+        "says a line of 50 MB",
+        "open; work; head -c 50000000 /dev/zero | tr '\\0' x; echo; finished",
+        "finished",
+        "",
+    ),
+    animal(
+        "floods its output",
+        "open; work; line=$(printf 'x%.0s' {1..60000}); yes \"$line\" | head -c 1000000000; echo; finished",
+        "finished",
+        "",
+    ),
+    animal("says its result twice", "open; work; finished; finished", "finished", ""),
+    animal(
+        "changes its mind after its result",
+        "open; work; finished
+echo '{\"type\":\"result\",\"subtype\":\"error_max_turns\",\"is_error\":true}'",
+        "finished",
+        "",
+    ),
+    animal(
+        "claims to have used what nobody can",
+        "open; work
+echo '{\"type\":\"result\",\"subtype\":\"success\",\"is_error\":false,\"stop_reason\":\"end_turn\",\"result\":\"done\",\"total_cost_usd\":-1e300,\"modelUsage\":{\"a\":{\"inputTokens\":18446744073709551615,\"outputTokens\":-5},\"b\":{\"inputTokens\":18446744073709551615,\"outputTokens\":1e300}}}'",
+        "finished",
+        "",
+    ),
+];
+
+#[test]
+fn those_that_say_what_makes_no_sense_or_too_much() {
+    let visit = visit("limits: {max_retries: 1}\n", "", &BABBLERS);
+    // What is kept of a flood has an end, and that is said.
+    let flood = visit.sealed(&BABBLERS, "floods its output");
+    let warnings = flood["warnings"].to_string();
+    assert!(warnings.contains("bytes of output were not kept"), "{warnings}");
+    // What it claims is nobody's bill: the gateway counts, and it saw nothing.
+    let claims = visit.sealed(&BABBLERS, "claims to have used what nobody can");
+    assert_eq!(claims["own_usage"]["input"], u64::MAX, "{claims}");
+    for end in visit.stage.events("agent.exited") {
+        let tokens = end["spend"]["usage"]["input"].as_u64().unwrap_or(0);
+        assert!(tokens <= 900, "{end}");
+    }
+}
+
+/// More than there is for one agent. The bombs are small enough for a machine
+/// without limits, on which they would not go off: then they say so.
+#[test]
+fn those_that_take_more_than_there_is() {
+    visit(
+        "limits: {max_retries: 1}\n",
+        "max_memory_mb: 256, max_disk_mb: 48, ",
+        &[
+            animal(
+                "is a fork bomb",
+                "open; for i in {1..1400}; do sleep 60 & done; echo 'it went off' >&2; exit 7",
+                "crashed",
+                "fork: ",
+            ),
+            animal(
+                "is a memory bomb",
+                "open; text=$(head -c 600000000 /dev/zero | tr '\\0' x); echo 'it went off' >&2; exit 7",
+                "crashed",
+                "cannot allocate",
+            ),
+            animal(
+                "is many small memory bombs",
+                "open
+for i in {1..6}; do (text=$(head -c 70000000 /dev/zero | tr '\\0' x); sleep 20) & done
+wait; echo 'it went off' >&2; exit 7",
+                "crashed",
+                "sandbox.max_memory_mb",
+            ),
+            animal(
+                "fills the disk",
+                "open
+for i in {1..40}; do head -c 4000000 /dev/zero > src-$i; sleep 0.1; done
+echo 'it went off' >&2; exit 7",
+                "crashed",
+                "sandbox.max_disk_mb",
+            ),
+            animal(
+                "writes one large file",
+                "open; head -c 60000000 /dev/zero > big || exit 5; echo 'it went off' >&2; exit 7",
+                "crashed",
+                "exit code 5",
+            ),
         ],
     );
 }

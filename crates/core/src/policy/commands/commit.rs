@@ -165,9 +165,26 @@ pub(super) fn judge(walk: &Walk<'_>, call: &Call<'_>, arguments: &[Argument]) ->
     }
 }
 
+/// Characters that do something to whoever reads them.
+fn steers(c: char) -> bool {
+    (c.is_control() && !matches!(c, '\t' | '\r'))
+        || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
 impl Policy {
-    /// Whether the first line of a commit message has the form asked for.
+    /// Whether a commit message can be read as it is, and its first line has the
+    /// form asked for.
     pub(in crate::policy) fn judge_commit(&self, message: &str) -> Judged {
+        let mut lines = (1..).zip(message.split('\n'));
+        if let Some((number, _)) = lines.find(|(_, line)| line.contains(steers)) {
+            return deny(
+                Rule::CommitMessage,
+                format!(
+                    "line {number} of the message has characters in it that steer a terminal or \
+                     turn the text around. Write plain text."
+                ),
+            );
+        }
         let first = message.lines().next().unwrap_or_default();
         let compiled = &self.compiled;
         let (Some(regex), Some(rule)) = (&compiled.commit, &compiled.rules.commit_format) else {

@@ -151,6 +151,11 @@ impl Parser<'_> {
 
     /// What follows a `$`; `None` if it stands for itself.
     fn dollar(&mut self, quoted: bool) -> Read<Option<Part>> {
+        // The shell joins lines before it looks at what follows the `$`.
+        let joined = |rest: &str| rest.starts_with("\\\n") || rest.starts_with("(\\\n");
+        if joined(self.rest()) {
+            return Err(Unclear::new("a joined line behind `$`", "write it on one line"));
+        }
         let part = match self.peek() {
             Some('(') => {
                 self.next();

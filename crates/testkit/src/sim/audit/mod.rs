@@ -164,6 +164,7 @@ impl Auditor {
         must!(self.ended.is_none(), "an event after the end");
         match event {
             Event::SessionStarted { .. }
+            | Event::SessionProven { .. }
             | Event::SnapshotTaken { .. }
             | Event::InspectionStarted { .. }
             | Event::AcceptanceStarted { .. }

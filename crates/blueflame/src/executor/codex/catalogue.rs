@@ -1,0 +1,89 @@
+//! The one model that codex is told of.
+//!
+//! Its own catalogue knows some models, has most of them write programs in which
+//! calls have no names, and gives an unknown model fewer tools. Ours says the
+//! same of every model.
+
+use serde_json::{Value, json};
+
+use super::super::Order;
+
+/// Tokens; more than this is made shorter before it is sent. Names that end in
+/// `[1m]` ask for a larger one, as they do with claude.
+pub fn context_window(order: &Order) -> u64 {
+    if order.model.ends_with("[1m]") { 1_000_000 } else { 272_000 }
+}
+
+pub fn of(order: &Order) -> Value {
+    let window = context_window(order);
+    json!({"models": [{
+        "slug": order.model,
+        "display_name": order.model,
+        "description": "",
+        "default_reasoning_level": "medium",
+        "supported_reasoning_levels": [{"effort": "medium", "description": ""}],
+        "shell_type": "unified_exec",
+        "apply_patch_tool_type": "freeform",
+        "visibility": "list",
+        "supported_in_api": true,
+        "priority": 1,
+        "upgrade": null,
+        "availability_nux": null,
+        "base_instructions": instructions(order),
+        "default_reasoning_summary": "none",
+        "supports_reasoning_summaries": false,
+        "support_verbosity": false,
+        "default_verbosity": null,
+        "truncation_policy": {"mode": "tokens", "limit": 10_000},
+        "context_window": window,
+        "max_context_window": window,
+        "experimental_supported_tools": [],
+        "supports_parallel_tool_calls": true,
+        "input_modalities": ["text"],
+    }]})
+}
+
+/// What it takes as a prompt at most, in characters.
+const LONGEST_PROMPT: usize = 1 << 20;
+
+/// The prompt, or where to find it.
+pub fn prompt(order: &Order) -> &str {
+    if is_long(order) {
+        "Do the job that is described in your instructions."
+    } else {
+        &order.prompt
+    }
+}
+
+fn is_long(order: &Order) -> bool {
+    order.prompt.chars().count() >= LONGEST_PROMPT
+}
+
+/// The rules of the role, in codex's own words where those of others would
+/// mislead it.
+fn instructions(order: &Order) -> String {
+    let mut text = format!("{}\n\n{TOOLS}", order.system.trim_end());
+    if let Some(schema) = &order.output_schema {
+        text.push_str("\n\n");
+        text.push_str(OUTPUT);
+        text.push_str(&schema.to_string());
+    }
+    if is_long(order) {
+        text.push_str("\n\nYour job:\n\n");
+        text.push_str(&order.prompt);
+    }
+    text
+}
+
+/// Other agents have tools of their own for these things, by whose names denials
+/// speak of them.
+const TOOLS: &str = "\
+Your tools are `exec_command`, which is called Bash in messages about it, and \
+`apply_patch`, which is called Write and Edit. Read files with `cat`, search with `grep`, \
+and change files with `apply_patch` only. Every call is judged before it is made; one that \
+is denied says what to do instead.";
+
+const OUTPUT: &str = "\
+Where you are told to hand in a result or to call StructuredOutput, give it as your last \
+message: one JSON object and nothing else, no words around it and no code fence. It has to \
+fit this JSON Schema:\n";

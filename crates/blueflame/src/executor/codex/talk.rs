@@ -1,0 +1,314 @@
+//! What codex says on its output and through its hook, and what follows.
+//!
+//! A call is judged by what the model asked for, as the gateway saw it: the hook
+//! leaves out in which directory and by which shell a command is to be run. A
+//! hook that asks about a call that no model asked for is denied.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use blueflame_core::money::Usage;
+use blueflame_gateway::calls::{Calls, Customs, Made};
+use serde_json::{Value, json};
+
+use super::super::{Account, Call, Conversation, Order, Ruling, Sight, Step, Told, beginning};
+use super::{catalogue, patch};
+
+/// How codex 0.166.0 tells of calls that it did not make (measured). What a
+/// command prints always has other words before it.
+const CUSTOMS: Customs = Customs {
+    not_made: &[
+        "unsupported call: ",
+        "unsupported custom tool call: ",
+        "failed to parse function arguments: ",
+        "apply_patch verification failed: ",
+        "login shell is disabled by config",
+        "TTY execution is disabled by config",
+        "write_stdin failed: ",
+        "request_user_input is unavailable",
+        "aborted",
+    ],
+    denied: "Command blocked by PreToolUse hook: ",
+    needs_no_verdict: only_looks,
+};
+
+/// It asks nobody before it looks what a command that runs on has printed.
+fn only_looks(made: &Made) -> bool {
+    let typed = made.input.get("chars").and_then(Value::as_str).unwrap_or_default();
+    made.tool == "write_stdin" && typed.is_empty()
+}
+
+/// A call that is being judged.
+#[derive(Debug)]
+struct Pending {
+    id: String,
+    /// A patch is several calls, and all of them have to be allowed.
+    left: usize,
+}
+
+#[derive(Debug)]
+pub struct Talk {
+    prompt: String,
+    schema: Option<Value>,
+    calls: Arc<Calls>,
+    pending: BTreeMap<String, Pending>,
+    /// Calls that were allowed, and those that it began to make.
+    allowed: u64,
+    begun: u64,
+    /// Those that are not over.
+    at_work: u64,
+    text: String,
+    account: Account,
+}
+
+impl Talk {
+    pub fn new(order: &Order) -> Self {
+        Talk {
+            prompt: catalogue::prompt(order).to_owned(),
+            schema: order.output_schema.clone(),
+            calls: Calls::new(CUSTOMS, order.max_turns),
+            pending: BTreeMap::new(),
+            allowed: 0,
+            begun: 0,
+            at_work: 0,
+            text: String::new(),
+            account: Account::default(),
+        }
+    }
+
+    fn before_call(&mut self, ticket: &str, event: &Value) -> Vec<Step> {
+        let id = text(event, "/tool_use_id").unwrap_or_default();
+        let Some(made) = self.calls.asked(id) else {
+            let reason = "the model did not ask for this call, or it was judged before";
+            return vec![rule(ticket, Ruling::Deny { reason: reason.to_owned() })];
+        };
+        let cwd = text(event, "/cwd").unwrap_or_default();
+        self.pending.insert(ticket.to_owned(), Pending { id: id.to_owned(), left: 1 });
+        match wanted(&made, event, cwd) {
+            Ok(calls) => {
+                if let Some(pending) = self.pending.get_mut(ticket) {
+                    pending.left = calls.len();
+                }
+                let judge = |call| Step::Judge { ticket: ticket.to_owned(), call };
+                calls.into_iter().map(judge).collect()
+            }
+            Err(why) => {
+                let call = Call { tool: made.tool, input: made.input, cwd: cwd.to_owned() };
+                vec![Step::Object { ticket: ticket.to_owned(), call, why }]
+            }
+        }
+    }
+
+    fn began(&mut self, item: &Value) -> Vec<Step> {
+        let tool = match text(item, "/type") {
+            Some("command_execution") => "Bash",
+            Some("file_change") => "apply_patch",
+            Some(other @ ("mcp_tool_call" | "web_search" | "collab_tool_call")) => other,
+            _ => return Vec::new(),
+        };
+        self.begun += 1;
+        self.at_work += 1;
+        if self.begun > self.allowed {
+            let why = format!("it made more calls than were allowed; the last was one of {tool}");
+            return vec![Step::Breach { why }];
+        }
+        vec![Step::Show(Sight::Used { tool: tool.to_owned() })]
+    }
+
+    fn ended(&mut self, item: &Value) -> Vec<Step> {
+        match text(item, "/type") {
+            Some("agent_message") => {
+                text(item, "/text").unwrap_or_default().clone_into(&mut self.text);
+                vec![Step::Show(Sight::Said { text: beginning(&self.text) })]
+            }
+            Some("command_execution" | "file_change" | "mcp_tool_call") => {
+                self.at_work = self.at_work.saturating_sub(1);
+                Vec::new()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    fn completed(&mut self, event: &Value) {
+        let number = |name: &str| event.pointer(&format!("/usage/{name}")).and_then(Value::as_u64);
+        let (input, cached) = (number("input_tokens"), number("cached_input_tokens"));
+        let cached = cached.unwrap_or_default();
+        let written = number("cache_write_input_tokens").unwrap_or_default();
+        self.account.usage = input.map(|input| Usage {
+            input: input.saturating_sub(cached).saturating_sub(written),
+            output: number("output_tokens").unwrap_or_default(),
+            cache_read: cached,
+            cache_write: written,
+        });
+        self.account.text = std::mem::take(&mut self.text);
+        self.account.end = Told::Finished;
+        if let Some(schema) = &self.schema {
+            self.account.output = output(&self.account.text);
+            let fits = |output| jsonschema::is_valid(schema, output);
+            if self.account.output.as_ref().is_some_and(|output| !fits(output)) {
+                self.account.output = None;
+                self.account.end = Told::BadOutput;
+            }
+        }
+    }
+}
+
+/// The calls that the policy is asked about.
+fn wanted(made: &Made, event: &Value, cwd: &str) -> Result<Vec<Call>, String> {
+    let hooked = text(event, "/tool_name").unwrap_or_default();
+    let told = text(event, "/tool_input/command").unwrap_or_default();
+    match made.tool.as_str() {
+        "exec_command" if hooked == "Bash" => {
+            let asked = text(&made.input, "/cmd").unwrap_or_default();
+            if asked != told {
+                return Err("the hook and the model do not name the same command".to_owned());
+            }
+            let shell = text(&made.input, "/shell").unwrap_or("bash");
+            if !["bash", "/bin/bash", "/usr/bin/bash"].contains(&shell) {
+                return Err(format!("`{shell}` is no shell to use. Leave out `shell`."));
+            }
+            for off in ["tty", "login"] {
+                if made.input.get(off).and_then(Value::as_bool) == Some(true) {
+                    return Err(format!("`{off}` cannot be had. Leave it out."));
+                }
+            }
+            let place = match text(&made.input, "/workdir").filter(|place| !place.is_empty()) {
+                Some(place) => Path::new(cwd).join(place).to_string_lossy().into_owned(),
+                None => cwd.to_owned(),
+            };
+            let input = json!({"command": asked});
+            Ok(vec![Call { tool: "Bash".to_owned(), input, cwd: place }])
+        }
+        "apply_patch" if hooked == "apply_patch" => {
+            let asked = made.input.as_str().or_else(|| text(&made.input, "/input"));
+            if asked != Some(told) {
+                return Err("the hook and the model do not name the same patch".to_owned());
+            }
+            patch::calls(told, cwd)
+        }
+        // The policy says what it thinks of other tools.
+        tool => {
+            let (tool, input) = (tool.to_owned(), made.input.clone());
+            Ok(vec![Call { tool, input, cwd: cwd.to_owned() }])
+        }
+    }
+}
+
+/// The object in a last message, which may stand in a code fence.
+fn output(said: &str) -> Option<Value> {
+    let said = said.trim();
+    let fenced = said.strip_prefix("```json").or_else(|| said.strip_prefix("```"));
+    let inner = fenced.and_then(|rest| rest.strip_suffix("```")).unwrap_or(said);
+    serde_json::from_str(inner.trim()).ok().filter(Value::is_object)
+}
+
+impl Conversation for Talk {
+    fn open(&mut self) -> Vec<Step> {
+        vec![Step::Send(std::mem::take(&mut self.prompt)), Step::CloseInput]
+    }
+
+    fn heard(&mut self, line: &[u8]) -> Vec<Step> {
+        // To a value first: some events have a name twice.
+        let Ok(event) = serde_json::from_slice::<Value>(line) else { return Vec::new() };
+        match text(&event, "/type") {
+            Some("item.started") => self.began(&event["item"]),
+            Some("item.completed") => self.ended(&event["item"]),
+            // Other errors are followed by the end of the turn.
+            Some("error") => match text(&event, "/message") {
+                Some(message) if message.starts_with("Reconnecting") => {
+                    vec![Step::Show(Sight::Retries { status: status(message) })]
+                }
+                _ => Vec::new(),
+            },
+            Some("turn.completed") => {
+                self.completed(&event);
+                vec![Step::Over]
+            }
+            Some("turn.failed") => {
+                let message = text(&event, "/error/message").unwrap_or_default().to_owned();
+                self.account.end = match status(&message) {
+                    None if !message.contains("stream disconnected") => Told::Failed { message },
+                    status => Told::Api { status, message },
+                };
+                vec![Step::Over]
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    fn missed(&mut self, bytes: u64) -> Vec<Step> {
+        let text = format!("a line of {bytes} bytes was too much to be read");
+        vec![Step::Show(Sight::Said { text })]
+    }
+
+    fn hooked(&mut self, ticket: &str, event: &Value) -> Vec<Step> {
+        match text(event, "/hook_event_name") {
+            Some("SessionStart") => {
+                self.calls.arm();
+                vec![rule(ticket, Ruling::Allow)]
+            }
+            Some("PreToolUse") => self.before_call(ticket, event),
+            other => {
+                let reason = format!("`{}` is not served here", other.unwrap_or_default());
+                vec![rule(ticket, Ruling::Deny { reason })]
+            }
+        }
+    }
+
+    fn calls(&self) -> Option<Arc<Calls>> {
+        Some(Arc::clone(&self.calls))
+    }
+
+    fn judged(&mut self, ticket: &str, ruling: &Ruling) -> Vec<Step> {
+        let Some(mut pending) = self.pending.remove(ticket) else { return Vec::new() };
+        match ruling {
+            Ruling::Deny { .. } => self.calls.deny(&pending.id),
+            Ruling::Allow if pending.left > 1 => {
+                pending.left -= 1;
+                self.pending.insert(ticket.to_owned(), pending);
+                return Vec::new();
+            }
+            Ruling::Allow => {
+                self.allowed += 1;
+                self.calls.allow(&pending.id);
+            }
+        }
+        vec![rule(ticket, ruling.clone())]
+    }
+
+    fn answered(&mut self, _: &str, _: &BTreeMap<String, String>) -> Vec<Step> {
+        // It has no way to ask.
+        Vec::new()
+    }
+
+    fn interrupt(&mut self) -> Vec<Step> {
+        Vec::new()
+    }
+
+    fn is_at_work(&self) -> bool {
+        self.at_work > 0
+    }
+
+    fn account(&self) -> Account {
+        self.account.clone()
+    }
+}
+
+fn rule(ticket: &str, ruling: Ruling) -> Step {
+    Step::Rule { ticket: ticket.to_owned(), ruling }
+}
+
+/// The status of an HTTP answer that a message speaks of.
+fn status(message: &str) -> Option<u16> {
+    let (_, rest) = message.split_once("status")?;
+    let digits = rest.trim_start_matches([':', ' ']);
+    digits.get(..3)?.parse().ok().filter(|status| (100..600).contains(status))
+}
+
+fn text<'v>(value: &'v Value, pointer: &str) -> Option<&'v str> {
+    value.pointer(pointer).and_then(Value::as_str)
+}
+
+#[cfg(test)]
+mod tests;

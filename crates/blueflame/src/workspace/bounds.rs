@@ -1,0 +1,121 @@
+//! What an agent did in its repository besides committing to its branch.
+//!
+//! None of it comes over: its configuration is written anew and one branch is
+//! fetched. But whoever tries to steer git, or works where nobody looks, has
+//! not done the task.
+
+use std::fs;
+use std::path::Path;
+
+use blueflame_core::ids::Oid;
+
+use super::error::HarvestError;
+use super::{Workspace, Workspaces, git_dir};
+
+/// More branches than anybody would look at.
+const MOST_KEPT: usize = 20;
+
+/// Files by which git is steered, and that a workspace never has.
+const STEERING: [&str; 5] = [
+    "config.worktree",
+    "info/attributes",
+    "info/grafts",
+    "info/sparse-checkout",
+    "objects/info/http-alternates",
+];
+
+/// What was changed in the git directory that git goes by. To be asked before
+/// ours is written there again.
+pub(super) fn steered(workspace: &Workspace, expected: &[(&str, Vec<u8>)]) -> Vec<String> {
+    let git_dir = workspace.git_dir();
+    let told = |name: &str| {
+        format!("changes.git: `.git/{name}` was changed. Leave what git goes by as it is.")
+    };
+    let mut found = Vec::new();
+    for (name, bytes) in expected {
+        if fs::read(git_dir.join(name)).ok().as_ref() != Some(bytes) {
+            found.push(told(name));
+        }
+    }
+    found.extend(STEERING.iter().filter(|it| git_dir.join(it).exists()).map(|it| told(it)));
+    let mut hooks: Vec<String> = names(&git_dir.join("hooks"));
+    hooks.retain(|name| !name.ends_with(".sample"));
+    hooks.sort();
+    found.extend(hooks.iter().map(|name| told(&format!("hooks/{name}"))));
+    found
+}
+
+fn names(directory: &Path) -> Vec<String> {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
+}
+
+impl Workspaces {
+    /// The same for a workspace of ours.
+    pub(super) fn steered(&self, workspace: &Workspace) -> Vec<String> {
+        steered(workspace, &git_dir::steering(workspace, &self.plain))
+    }
+
+    /// Commits on other branches, and objects that are to stand for others. The
+    /// branches are kept for people to look at.
+    pub(super) fn elsewhere(
+        &self,
+        workspace: &Workspace,
+        head: &Oid,
+    ) -> Result<Vec<String>, HarvestError> {
+        let own = format!("refs/heads/{}", workspace.branch);
+        let mut found = Vec::new();
+        let mut kept = 0;
+        for (reference, oid) in self.remote_refs(&workspace.path)? {
+            if reference.starts_with("refs/replace/") {
+                found.push(format!(
+                    "changes.history: `{reference}` was to stand for another object. Leave the \
+                     history as it is and add to it."
+                ));
+            }
+            let Some(branch) = reference.strip_prefix("refs/heads/") else { continue };
+            if reference == own || self.knows(&oid)? {
+                continue;
+            }
+            kept += 1;
+            let keep = self.elsewhere_ref(&workspace.name, kept);
+            let place = if kept <= MOST_KEPT
+                && self.fetch(&workspace.path, &reference, &keep, head)?.status.success()
+            {
+                format!(" It is kept as `{keep}`.")
+            } else {
+                String::new()
+            };
+            found.push(format!(
+                "changes.branches: there are commits on the branch `{branch}`. Commit to \
+                 `{}` alone.{place}",
+                workspace.branch
+            ));
+        }
+        Ok(found)
+    }
+
+    /// Whether the person's repository has an object.
+    fn knows(&self, oid: &Oid) -> Result<bool, HarvestError> {
+        let answer = self.plain.git().words(&["cat-file", "-e", oid.as_str()]).run()?;
+        Ok(answer.status.success())
+    }
+
+    /// Where what an agent committed can be looked at, as a sentence.
+    pub fn kept(&self, workspace: &Workspace) -> String {
+        let reference = self.attempt_ref(&workspace.name);
+        let known = self.person().words(&["rev-parse", "--quiet", "--verify", &reference]).run();
+        if known.is_ok_and(|answer| answer.status.success()) {
+            format!(
+                "kept: the work is in `{reference}`; look at it with `git log -p {}..{reference}`",
+                short(&workspace.start)
+            )
+        } else {
+            format!("kept: the work is in `{}`", workspace.path.display())
+        }
+    }
+}
+
+fn short(oid: &Oid) -> &str {
+    &oid.as_str()[..12]
+}
