@@ -223,9 +223,7 @@ impl Session {
     /// journal that takes nothing more; but then nothing more is done either.
     fn record(&mut self, event: &Event) -> Result<(), Unrecorded> {
         let at = Timestamp::now().max(self.state.last_at);
-        self.state
-            .apply(at, event)
-            .map_err(|illegal| Unrecorded::Illegal(illegal.to_string()))?;
+        self.state.apply(at, event).map_err(|illegal| Unrecorded::Illegal(illegal.to_string()))?;
         let written = self
             .journal
             .append(&[(at, event)])

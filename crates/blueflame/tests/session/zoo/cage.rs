@@ -64,10 +64,16 @@ fn id(place: usize) -> String {
     format!("task-{:03}", place + 1)
 }
 
+/// This program, parts of which agents run.
+fn this_test() -> String {
+    std::env::current_exe().unwrap().display().to_string()
+}
+
 fn program(animals: &[Animal]) -> String {
     let mut text = format!(
         "#!/bin/bash\n[ \"$1\" = --version ] && {{ echo '2.1.197 (Claude Code)'; exit; }}\n{TRICKS}\n\
-         here=${{PWD##*/}}; task=${{here%.*}}\ncase $here in\n"
+         this_test='{}'\nhere=${{PWD##*/}}; task=${{here%.*}}\ncase $here in\n",
+        this_test()
     );
     for (place, animal) in animals.iter().enumerate() {
         let _ = writeln!(text, "{}.a1)\n{}\nexit 0;;", id(place), animal.acts);
@@ -79,13 +85,12 @@ fn program(animals: &[Animal]) -> String {
 /// who behaves. It ends as the rules say: everything lands, nobody is left, and
 /// nothing took more memory than it may.
 pub fn visit(more: &str, confined: &str, animals: &[Animal]) -> Visit {
-    let config =
-        format!("concurrency: {{development: 8, validation: 4, adaptive: false}}\n{more}");
+    let config = format!("concurrency: {{development: 8, validation: 4, adaptive: false}}\n{more}");
     let stage = Stage::new(&config);
     let settings = stage
         .read("blueflame.yaml")
         .replace("{default: embedded}", "{default: embedded, worker: claude}")
-        .replace("sandbox: {", &format!("sandbox: {{{confined}"));
+        .replace("sandbox: {read: [", &format!("sandbox: {{{confined}read: ['{}', ", this_test()));
     let tasks: Vec<_> = (0..=animals.len())
         .map(|place| task(&id(place), "zoo", &format!("src/{}.txt", id(place))))
         .collect();

@@ -3,6 +3,8 @@
 
 mod cage;
 
+use std::net::{TcpListener, TcpStream};
+
 use cage::{Animal, visit};
 
 const fn animal(
@@ -46,9 +48,26 @@ const DAEMON: &str = "open; work
 (setsid bash -c 'trap \"\" TERM HUP INT; while :; do sleep 1; done' >/dev/null 2>&1 </dev/null &)
 finished";
 
+/// Somebody who waits to be called, and goes on doing so.
+const LISTENS: &str = "open
+PORT=$HOME/port \"$this_test\" --ignored --exact zoo::an_agent_that_listens >/dev/null 2>&1 &
+while ! [ -s \"$HOME/port\" ]; do sleep 0.05; done
+work; cp \"$HOME/port\" \"src/$task.txt\"; git commit -qam \"feat($task): write it\"
+finished";
+
+#[test]
+#[ignore = "a part of an agent of another test"]
+fn an_agent_that_listens() {
+    let Some(place) = std::env::var_os("PORT") else { return };
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port().to_string();
+    std::fs::write(place, port).unwrap();
+    for _ in listener.incoming() {}
+}
+
 #[test]
 fn those_that_leave_something_behind_or_nothing() {
-    visit(
+    let visit = visit(
         "limits: {max_retries: 1}\n",
         "",
         &[
@@ -84,8 +103,11 @@ fn those_that_leave_something_behind_or_nothing() {
                 "violated",
                 "changes.",
             ),
+            animal("listens", LISTENS, "finished", ""),
         ],
     );
+    let port: u16 = visit.stage.read("src/task-008.txt").trim().parse().unwrap();
+    assert!(TcpStream::connect(("127.0.0.1", port)).is_err(), "it still listens at {port}");
 }
 
 /// What programs must not say, or not so much of it.
@@ -159,7 +181,7 @@ fn those_that_say_what_makes_no_sense_or_too_much() {
 fn those_that_take_more_than_there_is() {
     visit(
         "limits: {max_retries: 1}\n",
-        "max_memory_mb: 256, max_disk_mb: 48, ",
+        "max_memory_mb: 256, max_disk_mb: 80, ",
         &[
             animal(
                 "is a fork bomb",
@@ -184,16 +206,16 @@ wait; echo 'it went off' >&2; exit 7",
             animal(
                 "fills the disk",
                 "open
-for i in {1..40}; do head -c 4000000 /dev/zero > src-$i; sleep 0.1; done
+for i in {1..40}; do head -c 4000000 /dev/zero > \"$HOME/$i\"; sleep 0.1; done
 echo 'it went off' >&2; exit 7",
                 "crashed",
                 "sandbox.max_disk_mb",
             ),
             animal(
                 "writes one large file",
-                "open; head -c 60000000 /dev/zero > big || exit 5; echo 'it went off' >&2; exit 7",
+                "open; head -c 60000000 /dev/zero > \"$HOME/big\" || exit 5; echo 'it went off' >&2; exit 7",
                 "crashed",
-                "exit code 5",
+                "File size limit exceeded",
             ),
         ],
     );
