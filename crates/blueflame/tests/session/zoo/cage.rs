@@ -47,7 +47,7 @@ open() {
 }
 work() {
   mkdir -p src
-  echo "by $task" > "src/$task.txt"
+  echo "${text:-by $task}" > "src/$task.txt"
   git add "src/$task.txt"
   git diff --cached --quiet || git commit -q -m "feat($task): write it"
 }
