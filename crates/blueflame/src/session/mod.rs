@@ -163,7 +163,7 @@ impl Session {
                 Some(occurrence) = self.inbox.recv() => self.happened(occurrence)?,
                 _ = memory.tick() => self.look_at_memory()?,
                 _ = paint.tick() => self.watch.tick(&self.state),
-                _ = show.tick() => self.bring_views_up(),
+                _ = show.tick() => self.write_views(Views::bring_up),
                 _ = interrupts.recv() => {
                     if !self.desk.is_lent() {
                         stops += 1;
@@ -232,19 +232,13 @@ impl Session {
         self.watch.event(entry, event, &self.state);
         self.views.outdate();
         if matches!(event, Event::GateOpened { .. }) {
-            let shown = self.views.show(&self.state);
-            self.tell_of_views(shown);
+            self.write_views(Views::show);
         }
         Ok(())
     }
 
-    fn bring_views_up(&mut self) {
-        let written = self.views.bring_up(&self.state);
-        self.tell_of_views(written);
-    }
-
-    fn tell_of_views(&mut self, written: Result<(), ProjectionError>) {
-        if let Err(error) = written {
+    fn write_views(&mut self, how: impl FnOnce(&mut Views, &State) -> Result<(), ProjectionError>) {
+        if let Err(error) = how(&mut self.views, &self.state) {
             self.watch.warn(&format!("the views could not be written: {error}"));
         }
     }
@@ -475,7 +469,7 @@ impl Session {
 
     fn leave(&mut self) -> Result<(), Failure> {
         self.watch.finish();
-        self.bring_views_up();
+        self.write_views(Views::conclude);
         let _ = self.stop.send(true);
         let unused = self.desk.close();
         if self.state.ended().is_some() && !unused.is_empty() {

@@ -2,26 +2,31 @@
 //! which takes the longer the more tasks there are: so not for each event, but
 //! every now and then, before anybody is asked anything, and at the end.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use blueflame_core::gate::Gate;
 use blueflame_core::state::State;
 
 use crate::projections::{ProjectionError, Projections};
 
-/// How old they get while a session runs.
+/// How often it is looked whether they are due.
 pub const EVERY: Duration = Duration::from_secs(1);
+
+/// The part of the time that may be spent with writing them: one in so many.
+const SHARE: u32 = 20;
 
 #[derive(Debug)]
 pub struct Views {
     /// `None` while another session is the one to look at.
     files: Option<Projections>,
     outdated: bool,
+    /// Not to be written before, unless somebody is to see them.
+    due: Instant,
 }
 
 impl Views {
     pub fn new(files: Projections) -> Views {
-        Views { files: Some(files), outdated: false }
+        Views { files: Some(files), outdated: false, due: Instant::now() }
     }
 
     /// Another session is the one to look at.
@@ -34,20 +39,24 @@ impl Views {
         self.outdated = true;
     }
 
-    /// Writes them if they are not as they should be, except while the person may
-    /// be editing the view of the tasks.
+    /// Writes them if that is due.
     pub fn bring_up(&mut self, state: &State) -> Result<(), ProjectionError> {
+        if Instant::now() < self.due { Ok(()) } else { self.conclude(state) }
+    }
+
+    /// Writes them as they are to stay, except while the person may be editing the
+    /// view of the tasks.
+    pub fn conclude(&mut self, state: &State) -> Result<(), ProjectionError> {
         if state.gate == Some(Gate::Plan) { Ok(()) } else { self.show(state) }
     }
 
-    /// The same, before that: the question refers to them.
+    /// Writes them for a question that refers to them.
     pub fn show(&mut self, state: &State) -> Result<(), ProjectionError> {
-        match &self.files {
-            Some(files) if self.outdated => {
-                self.outdated = false;
-                files.write(state).map(drop)
-            }
-            Some(_) | None => Ok(()),
-        }
+        let Some(files) = self.files.as_ref().filter(|_| self.outdated) else { return Ok(()) };
+        self.outdated = false;
+        let begun = Instant::now();
+        let written = files.write(state).map(drop);
+        self.due = Instant::now() + begun.elapsed() * SHARE;
+        written
     }
 }
