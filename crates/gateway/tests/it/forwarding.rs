@@ -244,7 +244,10 @@ async fn limits_of_the_provider_are_told_with_their_end_and_passed_on() {
     assert_eq!(status(&passed), 429);
     assert!(passed.contains("retry-after: 120") && passed.ends_with("{\"error\":1}"));
     match &served.told()[..] {
-        [Fact::ProviderLimited { status: 429, until: Some(until) }] => {
+        [
+            Fact::ProviderLimited { status: 429, until: Some(until) },
+            Fact::ProviderFailed { status: 429 },
+        ] => {
             assert!(*until >= before + jiff::SignedDuration::from_secs(119));
         }
         other => panic!("{other:?}"),

@@ -63,7 +63,7 @@ async fn failures_cuts_and_hangs_happen_as_scripted() {
     let limited = served.ask("/v1/messages", &body("limited")).await;
     assert_eq!(status(&limited), 429);
     assert!(limited.contains("retry-after: 2\r\n"), "{limited}");
-    assert!(matches!(&served.told()[..], [Fact::ProviderLimited { until: Some(_), .. }]));
+    assert!(matches!(&served.told()[..], [Fact::ProviderLimited { until: Some(_), .. }, _]));
 
     let cut = served.ask("/v1/messages", &body("cut")).await;
     assert_eq!(cut.matches("event: ").count(), 4, "{cut}");

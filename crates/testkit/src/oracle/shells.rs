@@ -255,6 +255,8 @@ fn traced(trace: &str) -> impl Iterator<Item = String> {
 /// What a plain shell could not find, as it says itself: `sh: 1: evil: not found`.
 fn not_found(complaints: &str, cwd: &Path) -> Vec<Spoken> {
     let ends = [": not found", ": Permission denied"];
+    // What is traced at the same time stands among them.
+    let complaints = complaints.replace([MARK, END], "");
     let named = complaints.lines().filter_map(|line| {
         let rest = ends.iter().find_map(|end| line.strip_suffix(end))?;
         Some(rest.rsplit(": ").next()?.to_owned())

@@ -251,13 +251,13 @@ fn a_branch_that_points_to_no_commit_is_refused() {
     scene.agent("blob=$(git rev-parse HEAD:a); echo $blob > .git/$branch");
     let refused = scene.harvest().unwrap_err();
     assert!(
-        matches!(refused, HarvestError::NotACommit { .. } | HarvestError::NotFetched { .. }),
+        matches!(refused, HarvestError::NotACommit { .. } | HarvestError::Refused { .. }),
         "{refused}"
     );
     scene.agent("printf 1111111111111111111111111111111111111111 > .git/$branch");
     let refused = scene.harvest().unwrap_err();
     assert!(
-        matches!(refused, HarvestError::BranchGone { .. } | HarvestError::NotFetched { .. }),
+        matches!(refused, HarvestError::BranchGone { .. } | HarvestError::Refused { .. }),
         "{refused}"
     );
 }
@@ -302,7 +302,7 @@ fn objects_from_elsewhere_are_not_taken() {
          git update-ref $branch $(git commit-tree $tree -p HEAD -m x)",
     );
     let refused = scene.harvest().unwrap_err();
-    assert!(matches!(refused, HarvestError::NotFetched { .. }), "{refused}");
+    assert!(matches!(refused, HarvestError::Refused { .. }), "{refused}");
 }
 
 #[test]
@@ -365,7 +365,19 @@ fn broken_objects_are_refused() {
          chmod u+w $file; echo garbage > $file",
     );
     let refused = scene.harvest().unwrap_err();
-    assert!(matches!(refused, HarvestError::NotFetched { .. }), "{refused}");
+    assert!(matches!(refused, HarvestError::Refused { .. }), "{refused}");
+}
+
+/// An agent that could bring the session to a halt would have a say in it.
+#[test]
+fn a_ruined_repository_is_the_agents_own_affair() {
+    for ruin in ["rm -rf .git/objects", "rm -rf .git/objects .git/refs", "rm .git/HEAD"] {
+        let env = TestEnv::new();
+        let scene = Scene::new(&env);
+        scene.agent(&format!("echo two > a; git commit -qam two; {ruin}"));
+        let refused = scene.harvest().unwrap_err();
+        assert!(refused.is_the_agents(), "{ruin}: {refused}");
+    }
 }
 
 /// Whatever is missing in its git directory: it is no use to try again, and

@@ -83,6 +83,9 @@ fn every_command_is_found_with_its_words() {
 #[test]
 fn what_bash_may_read_otherwise_is_refused() {
     for line in [
+        "echo \"$$(f\"",
+        "echo $${f",
+        "echo \"$({ a\ncat <<'E'\nx\nE\n}; b)\"",
         "",
         " ",
         "# a",

@@ -1,7 +1,7 @@
 //! Words: quotes, escapes, variables and `$(...)`.
 
 use super::parse::Parser;
-use super::{Part, Unclear, Word};
+use super::{Node, Part, Unclear, Word};
 
 type Read<T> = Result<T, Unclear>;
 
@@ -165,8 +165,17 @@ impl Parser<'_> {
                 if self.awaits_text() {
                     return Err(text_pending());
                 }
+                let texts = self.texts.len();
                 let body = self.nested(")")?;
                 self.expect(')')?;
+                // Bash cannot read every text within a substitution, and what it
+                // reads instead is anybody's guess.
+                if self.texts.len() > texts && !matches!(body, Node::Simple(_)) {
+                    return Err(Unclear::new(
+                        "a `<<` among other commands in `$(...)`",
+                        "put nothing but `cat <<'EOF'` into it",
+                    ));
+                }
                 Part::Command { body: Box::new(body), quoted }
             }
             Some('{') => {
@@ -186,6 +195,10 @@ impl Parser<'_> {
             }
             Some(c) if c.is_ascii_digit() || "?#$!@*-".contains(c) => {
                 self.next();
+                // Looking for the end of quotes, bash takes this for `$(...)`.
+                if c == '$' && matches!(self.peek(), Some('(' | '{' | '[')) {
+                    return Err(Unclear::new("a bracket behind `$$`", "write the value itself"));
+                }
                 Part::Variable { name: c.to_string(), quoted }
             }
             Some(c) if c.is_ascii_alphabetic() || c == '_' => {
