@@ -54,6 +54,8 @@ pub struct Known {
     pub output_wanted: bool,
     /// What it last wrote to its error stream.
     pub complaint: String,
+    /// The beginning of the last line of its output that made no sense.
+    pub unread: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -154,9 +156,13 @@ pub fn conclude(known: &Known, now: Timestamp) -> Ending {
                 Some(why) => crashed(why.to_owned()),
                 None => Ending::Failed(Outcome::Killed { by: Killer::Other }),
             },
-            exit if known.complaint.is_empty() => {
-                crashed(format!("it left without a word: {exit}"))
-            }
+            exit if known.complaint.is_empty() => match &known.unread {
+                None => crashed(format!("it left without a word: {exit}")),
+                Some(line) => {
+                    let line = shortened(line);
+                    crashed(format!("it left without a result: {exit}; unreadable was: {line}"))
+                }
+            },
             exit => crashed(format!("{exit}: {}", shortened(&known.complaint))),
         },
     }
@@ -296,6 +302,23 @@ mod tests {
             panic!("it did not crash");
         };
         assert!(detail.contains("sandbox.max_cpu_seconds"), "{detail}");
+    }
+
+    #[test]
+    fn one_that_was_not_understood_is_quoted() {
+        let known = |unread: Option<&str>| Known {
+            exit: Exit::Code(0),
+            unread: unread.map(str::to_owned),
+            ..Known::default()
+        };
+        for (unread, expected) in [
+            (None, "it left without a word: exit code 0"),
+            (Some("{\"ty"), "it left without a result: exit code 0; unreadable was: {\"ty"),
+        ] {
+            let detail = expected.to_owned();
+            let crashed = Ending::Failed(Outcome::Crashed { detail });
+            assert_eq!(conclude(&known(unread), Timestamp::UNIX_EPOCH), crashed);
+        }
     }
 
     #[test]

@@ -68,6 +68,7 @@ impl Attempt {
             exit,
             output_wanted: self.spec.order.output_schema.is_some(),
             complaint: String::from_utf8_lossy(&self.complaint).trim().to_owned(),
+            unread: self.conversation.unread().map(str::to_owned),
         };
         let ended = Timestamp::now();
         let sealed = Sealed {

@@ -289,6 +289,11 @@ pub trait Conversation: fmt::Debug + Send {
 
     /// What the program itself made of the run, once it is gone.
     fn account(&self) -> Account;
+
+    /// The beginning of the last thing it said that made no sense.
+    fn unread(&self) -> Option<&str> {
+        None
+    }
 }
 
 /// How a run ended, as far as the program says.

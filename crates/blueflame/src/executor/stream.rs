@@ -29,6 +29,9 @@ const MOST_CALLS: usize = 4_096;
 /// Values in one line. A value takes many times the memory of its text.
 const MOST_VALUES: usize = 500_000;
 
+/// What is kept of a line that makes no sense, in bytes.
+const MOST_UNREAD: usize = 120;
+
 /// Which results of calls that were never judged show that these calls were not
 /// made.
 #[derive(Clone, Copy, Debug)]
@@ -52,6 +55,8 @@ pub struct Stream {
     denied: BTreeSet<String>,
     interrupted: bool,
     account: Account,
+    /// The beginning of the last line that is no part of the dialect.
+    unread: Option<String>,
 }
 
 /// What an answer has to look like.
@@ -79,6 +84,7 @@ impl Stream {
             denied: BTreeSet::new(),
             interrupted: false,
             account: Account::default(),
+            unread: None,
         }
     }
 
@@ -216,7 +222,11 @@ impl Conversation for Stream {
             return self.missed(line.len() as u64);
         }
         // What is no JSON is no part of the dialect: it is in the log.
-        let Ok(event) = serde_json::from_slice::<Value>(line) else { return Vec::new() };
+        let Ok(event) = serde_json::from_slice::<Value>(line) else {
+            let start = &line[..line.len().min(MOST_UNREAD)];
+            self.unread = Some(String::from_utf8_lossy(start).into_owned());
+            return Vec::new();
+        };
         match text(&event, "/type") {
             Some("control_request") => self.control_request(&event),
             Some("control_cancel_request") => {
@@ -238,7 +248,8 @@ impl Conversation for Stream {
             Some("system") => Self::system(&event),
             Some("assistant") => seen(&event),
             Some("user") => self.results(&event),
-            Some("result") => {
+            // The first is its last word. Whatever follows changes nothing.
+            Some("result") if self.account.end == super::Told::Nothing => {
                 self.account = read_result(&event, self.interrupted);
                 vec![Step::Over]
             }
@@ -326,6 +337,10 @@ impl Conversation for Stream {
 
     fn account(&self) -> Account {
         self.account.clone()
+    }
+
+    fn unread(&self) -> Option<&str> {
+        self.unread.as_deref()
     }
 }
 

@@ -49,7 +49,9 @@ impl Session {
         let site = Arc::new(Site::new(loaded, directory, state.started_at, manner)?);
         let nobody = Respondent::new(None, false, None);
         let mut session = Session::new(site, lock, journal, state, nobody, Watch::of_errand());
-        session.views = session.views.filter(|_| newest);
+        if !newest {
+            session.views.leave_alone();
+        }
         Ok(session)
     }
 

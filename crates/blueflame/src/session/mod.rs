@@ -23,6 +23,7 @@ mod review;
 mod silence;
 pub mod site;
 pub mod tidy;
+mod views;
 mod watch;
 pub mod weaker;
 
@@ -45,6 +46,7 @@ pub use self::errand::Publishing;
 use self::post::{Occurrence, Post};
 use self::prepare::Job;
 use self::site::Site;
+use self::views::Views;
 pub use self::watch::{Entry, Watch};
 use crate::attempt::messages::Command;
 use crate::failure::{Failure, Kind};
@@ -53,7 +55,7 @@ use crate::journal::Writer;
 use crate::memory;
 use crate::people::{Respondent, Unanswered};
 use crate::process_tree;
-use crate::projections::Projections;
+use crate::projections::{ProjectionError, Projections};
 use crate::repo_lock::RepoLock;
 use crate::store::{SessionDir, Store};
 
@@ -76,8 +78,7 @@ pub struct Session {
     agents: BTreeMap<AgentId, UnboundedSender<Command>>,
     desk: Desk,
     watch: Watch,
-    /// `None` while another session is the one to look at.
-    views: Option<Projections>,
+    views: Views,
     /// Tells commands of ours to end.
     stop: tokio::sync::watch::Sender<bool>,
     waiting_until: Option<Timestamp>,
@@ -115,7 +116,7 @@ impl Session {
         let views = Projections::new(&site.repository, &site.common, tasks_file);
         Session {
             desk: Desk::open(respondent, post.clone()),
-            views: Some(views),
+            views: Views::new(views),
             site,
             lock: Some(lock),
             journal,
@@ -138,6 +139,7 @@ impl Session {
         let mut hang_ups = signal(SignalKind::hangup()).map_err(internal)?;
         let mut memory = tokio::time::interval(MEMORY_EVERY);
         let mut paint = tokio::time::interval(Duration::from_millis(250));
+        let mut show = tokio::time::interval(views::EVERY);
         let mut stops = 0;
         self.tell_of_submodules();
         loop {
@@ -162,6 +164,7 @@ impl Session {
                 Some(occurrence) = self.inbox.recv() => self.happened(occurrence)?,
                 _ = memory.tick() => self.look_at_memory()?,
                 _ = paint.tick() => self.watch.tick(&self.state),
+                _ = show.tick() => self.write_views(Views::bring_up),
                 _ = interrupts.recv() => {
                     if !self.desk.is_lent() {
                         stops += 1;
@@ -216,28 +219,29 @@ impl Session {
         }
     }
 
-    /// Journal, then apply, then report. What cannot follow is not written.
+    /// Journal, then apply, then report. What cannot follow is refused by the
+    /// state, which stays as it was, and is not written. The state is ahead of a
+    /// journal that takes nothing more; but then nothing more is done either.
     fn record(&mut self, event: &Event) -> Result<(), Unrecorded> {
         let at = Timestamp::now().max(self.state.last_at);
-        let mut next = self.state.clone();
-        next.apply(at, event).map_err(|illegal| Unrecorded::Illegal(illegal.to_string()))?;
+        self.state.apply(at, event).map_err(|illegal| Unrecorded::Illegal(illegal.to_string()))?;
         let written = self
             .journal
             .append(&[(at, event)])
             .map_err(|error| Unrecorded::Journal(error.to_string()))?;
-        // The person may be editing the view of the tasks.
-        let being_edited = |state: &State| state.gate == Some(Gate::Plan);
-        let untouchable = being_edited(&self.state) && being_edited(&next);
-        self.state = next;
         let entry = Entry { seq: written.start, at, epoch: self.journal.epoch() };
         self.watch.event(entry, event, &self.state);
-        if untouchable {
-            return Ok(());
-        }
-        if let Some(Err(error)) = self.views.as_ref().map(|views| views.write(&self.state)) {
-            self.watch.warn(&format!("the views could not be written: {error}"));
+        self.views.outdate();
+        if matches!(event, Event::GateOpened { .. }) {
+            self.write_views(Views::show);
         }
         Ok(())
+    }
+
+    fn write_views(&mut self, how: impl FnOnce(&mut Views, &State) -> Result<(), ProjectionError>) {
+        if let Err(error) = how(&mut self.views, &self.state) {
+            self.watch.warn(&format!("the views could not be written: {error}"));
+        }
     }
 
     fn happened(&mut self, occurrence: Occurrence) -> Result<(), Failure> {
@@ -466,6 +470,7 @@ impl Session {
 
     fn leave(&mut self) -> Result<(), Failure> {
         self.watch.finish();
+        self.write_views(Views::conclude);
         let _ = self.stop.send(true);
         let unused = self.desk.close();
         if self.state.ended().is_some() && !unused.is_empty() {

@@ -361,19 +361,28 @@ impl Running<'_> {
         let _ = self.child.kill();
     }
 
+    pub fn is_alive(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_none()
+    }
+
     fn said(&self) -> String {
         fs::read_to_string(&self.stderr).unwrap_or_default()
     }
 
     /// Waits for its end.
     #[track_caller]
-    pub fn end(mut self) -> Told {
+    pub fn end(self) -> Told {
+        self.end_within(PATIENCE)
+    }
+
+    #[track_caller]
+    pub fn end_within(mut self, patience: Duration) -> Told {
         let begun = Instant::now();
         let status = loop {
             if let Some(status) = self.child.try_wait().unwrap() {
                 break status;
             }
-            if begun.elapsed() > PATIENCE {
+            if begun.elapsed() > patience {
                 let _ = self.child.kill();
                 panic!("it does not end: {}", self.said());
             }
@@ -421,6 +430,22 @@ impl Told {
         assert!(self.stderr.contains(text), "`{text}` is not in: {self}");
         self
     }
+}
+
+/// What a process has in memory now.
+pub fn resident_kilobytes(pid: u32) -> u64 {
+    kilobytes(pid, "VmRSS:")
+}
+
+/// The most that it has had.
+pub fn peak_kilobytes(pid: u32) -> u64 {
+    kilobytes(pid, "VmHWM:")
+}
+
+fn kilobytes(pid: u32, what: &str) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix(what));
+    line.and_then(|it| it.trim().strip_suffix(" kB")).map_or(0, |it| it.parse().unwrap())
 }
 
 #[track_caller]

@@ -57,6 +57,29 @@ fn result_of(id: &str, is_error: bool) -> Value {
 }
 
 #[test]
+fn the_first_result_is_its_last_word() {
+    let mut stream = opened();
+    let done = json!({"type": "result", "subtype": "success", "is_error": false,
+        "stop_reason": "end_turn", "result": "done"});
+    let changed = json!({"type": "result", "subtype": "error_max_turns", "is_error": true});
+    assert_eq!(hear(&mut stream, &done), [Step::Over]);
+    for later in [&changed, &done] {
+        assert_eq!(hear(&mut stream, later), []);
+        assert_eq!(stream.account().end, Told::Finished);
+    }
+}
+
+#[test]
+fn what_is_not_understood_is_kept_in_part() {
+    let mut stream = opened();
+    assert_eq!(stream.unread(), None);
+    assert_eq!(stream.heard(b"{\"half"), []);
+    assert_eq!(stream.unread(), Some("{\"half"));
+    stream.heard(&[0xff; 10_000]);
+    assert_eq!(stream.unread().map(|it| it.chars().count()), Some(MOST_UNREAD));
+}
+
+#[test]
 fn the_prompt_is_sent_once_and_only_after_the_hook_is_armed() {
     let mut stream = claude("do it");
     let first = sent(&stream.open());

@@ -380,6 +380,32 @@ fn a_ruined_repository_is_the_agents_own_affair() {
     }
 }
 
+/// Whatever is missing in its git directory: it is no use to try again, and
+/// nobody else is kept from working.
+#[test]
+fn a_repository_that_was_broken_is_its_own_fault() {
+    for script in [
+        "rm .git/HEAD",
+        "echo garbage > .git/HEAD",
+        "rm -rf .git/refs",
+        "find .git -mindepth 1 -delete",
+        "git pack-refs --all; echo garbage > .git/packed-refs",
+        "echo garbage > .git/$branch",
+        "echo two > a; git commit -qam two; rm -rf .git/objects",
+        "echo two > a; git commit -qam two; rm -r .git/objects/??",
+        "echo two > a; git commit -qam two; chmod -R u+w .git
+         find .git/objects/?? -type f | xargs truncate -s 9",
+    ] {
+        let env = TestEnv::new();
+        let scene = Scene::new(&env);
+        scene.agent(script);
+        match scene.harvest() {
+            Err(error) => assert!(error.is_the_agents(), "{script}: {error}"),
+            Ok(found) => panic!("{script}: {found:?}"),
+        }
+    }
+}
+
 #[test]
 fn removing_follows_no_links_and_minds_no_modes() {
     let env = TestEnv::new();
