@@ -112,6 +112,9 @@ fn field<'b>(rest: &mut &'b [u8], end: u8) -> Read<&'b [u8]> {
     Ok(field)
 }
 
+/// How much of a file tells what it is.
+const HEAD: usize = 64;
+
 struct Patch<'b> {
     rest: &'b [u8],
 }
@@ -147,6 +150,10 @@ impl<'b> Patch<'b> {
                 }
                 lines.binary |= text.contains(&0);
                 let number = range.start.saturating_add(place);
+                if sign == b'+' && range.start == 1 && lines.head.len() < HEAD {
+                    lines.head.extend(text.iter().take(HEAD));
+                    lines.head.push(b'\n');
+                }
                 let text = String::from_utf8_lossy(text).trim_end_matches('\r').to_owned();
                 let line = Line { number, text };
                 if sign == b'+' { lines.added.push(line) } else { lines.removed.push(line) }
@@ -204,6 +211,16 @@ mod tests {
         assert_eq!(numbered(&lines.added), added);
         assert_eq!(numbered(&lines.removed), [(3, "old"), (9, "- a"), (10, "--")]);
         assert!(!lines.binary);
+        assert!(lines.head.is_empty(), "the first line is as it was");
+    }
+
+    #[test]
+    fn the_first_bytes_come_as_they_are() {
+        let mut bytes = printed("x", "diff --git a/x b/x\n@@ -0,0 +1,2 @@\n");
+        bytes.extend(b"+\x89PNG\r\n+\x1a\0\xff\n");
+        let found = changes(&bytes).unwrap();
+        assert_eq!(found[0].1.head, b"\x89PNG\r\n\x1a\0\xff\n");
+        assert!(found[0].1.binary);
     }
 
     #[test]

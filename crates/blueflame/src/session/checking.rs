@@ -57,7 +57,10 @@ async fn violations(site: &Site, task: &Task) -> Result<(Vec<String>, Vec<String
         .map_err(|error| error.to_string())?;
     let rules = PolicyRules::of(&site.config, Role::Worker, &task.spec.file_locks);
     let policy = Policy::new(rules).map_err(|error| error.to_string())?;
-    let found = inspection::inspect(&policy, &work);
+    // Much work takes its time to be looked over; the session goes on meanwhile.
+    let found = tokio::task::spawn_blocking(move || inspection::inspect(&policy, &work))
+        .await
+        .map_err(|error| format!("the inspection broke off: {error}"))?;
     let mut violations = found.violations();
     if !violations.is_empty() {
         let work = Work::Develop { task: task.spec.id.clone(), attempt: task.attempts };

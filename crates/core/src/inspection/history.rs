@@ -4,8 +4,8 @@
 use crate::policy::{Policy, Rule, Verdict};
 
 use super::{
-    Commit, FileChange, Finding, Inspection, TooMuch, Work, as_changes, binary, fresh, lines,
-    too_large,
+    Commit, FileChange, Finding, Inspection, TooMuch, Work, as_changes, binary, executable, fresh,
+    lines, too_large,
 };
 
 /// Rules about what must not be anywhere in the history. The others are about
@@ -79,6 +79,7 @@ pub(super) fn inspect(found: &mut Inspection, policy: &Policy, work: &Work, deni
             if let Some(after) = &change.after {
                 too_large(found, &change.path, after.size, &place);
                 binary(found, change, &place);
+                executable(found, change, &place);
             }
             lines::inspect(found, change, Some(commit));
         }

@@ -2,9 +2,10 @@
 
 use std::sync::LazyLock;
 
-use regex::{Regex, RegexSet};
+use regex::{Match, Regex, RegexSet};
 
-use super::key_values::{self, entropy};
+use super::wording::entropy;
+use super::{encoded, key_values};
 
 /// How sure a shape is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -135,17 +136,33 @@ struct Compiled {
 }
 
 static COMPILED: LazyLock<Compiled> = LazyLock::new(|| {
-    let patterns = SHAPES.iter().map(|shape| shape.pattern);
+    // Keys are plain ASCII, and so may the borders of words be: it is much
+    // quicker.
+    let patterns: Vec<String> =
+        SHAPES.iter().map(|shape| shape.pattern.replace(r"\b", r"(?-u:\b)")).collect();
     Compiled {
-        any: RegexSet::new(patterns.clone()).expect("the patterns stand above and are tested"),
+        any: RegexSet::new(&patterns).expect("the patterns stand above and are tested"),
         each: patterns
+            .iter()
             .map(|pattern| Regex::new(pattern).expect("the patterns stand above and are tested"))
             .collect(),
     }
 });
 
-/// The keys in a line, each kind once.
+/// The keys in a piece of a line, each kind once.
 pub(super) fn in_line(line: &str) -> Vec<Key<'_>> {
+    let mut keys = shaped(line);
+    // What has a shape of its own needs no name.
+    if keys.is_empty() {
+        keys.extend(hidden(line));
+    }
+    if keys.is_empty() {
+        keys.extend(key_values::in_line(line));
+    }
+    keys
+}
+
+fn shaped(line: &str) -> Vec<Key<'_>> {
     let compiled = &*COMPILED;
     let genuine = |text: &&str| {
         !EXAMPLES.iter().any(|example| text.contains(example)) && entropy(text) >= LEAST_ENTROPY
@@ -155,12 +172,30 @@ pub(super) fn in_line(line: &str) -> Vec<Key<'_>> {
         let Shape { name, certainty, .. } = SHAPES[at];
         texts.find(genuine).map(|text| Key { name, certainty, text })
     };
-    let mut keys: Vec<Key<'_>> = compiled.any.matches(line).into_iter().filter_map(key).collect();
-    // What has a shape of its own needs no name.
-    if keys.is_empty() {
-        keys.extend(key_values::in_line(line));
-    }
-    keys
+    compiled.any.matches(line).into_iter().filter_map(key).collect()
+}
+
+/// The first key that stands in the line in base 64.
+fn hidden(line: &str) -> Option<Key<'_>> {
+    encoded::texts(line).find_map(|(text, decoded)| {
+        let private = key_head(&decoded).map(|_| Key {
+            name: "a private key",
+            certainty: Certainty::Sure,
+            text,
+        });
+        let sure = |key: &Key<'_>| key.certainty == Certainty::Sure;
+        private.or_else(|| shaped(&decoded).into_iter().find(sure).map(|key| Key { text, ..key }))
+    })
+}
+
+static KEY_HEAD: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"-----BEGIN ([A-Z0-9]+ )*PRIVATE KEY( BLOCK)?-----|^PuTTY-User-Key-File-\d:")
+        .expect("the pattern is tested")
+});
+
+/// The line that a private key begins with.
+pub(super) fn key_head(text: &str) -> Option<Match<'_>> {
+    KEY_HEAD.find(text)
 }
 
 #[cfg(test)]
@@ -178,6 +213,29 @@ mod tests {
                 assert_eq!(names(&line), [shape.name], "{line}");
             }
         }
+    }
+
+    #[test]
+    fn what_is_in_base_64_is_looked_at_as_well() {
+        for (line, expected) in [
+            (concat!("let a = decode(\"QUtJQVo3U", "TJONEtEODNIRk1XNVQ=\");"), "an AWS access key"),
+            // AWS_ACCESS_KEY_ID=, and a key.
+            (
+                concat!("a: QVdTX0FDQ0VTU19LRVlfSUQ9QUtJ", "QVo3UTJONEtEODNIRk1XNVQK"),
+                "an AWS access key",
+            ),
+            (
+                concat!(
+                    "client-key-data: LS0tLS1CRUdJTiBS",
+                    "U0EgUFJJVkFURSBLRVktLS0tLQpNSUlFb3dJQkFBS0NBUUVB"
+                ),
+                "a private key",
+            ),
+        ] {
+            assert_eq!(names(line), [expected], "{line}");
+        }
+        let certificate = "client-certificate-data: LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCk1JSUM=";
+        assert_eq!(names(certificate), [""; 0]);
     }
 
     #[test]

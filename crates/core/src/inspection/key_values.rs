@@ -1,77 +1,92 @@
 //! Keys of no known shape, told by the name that they are given and by how much
 //! they look like chance.
 
-use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use regex::{Captures, Regex};
 
 use super::key_shapes::{Certainty, Key};
+use super::wording::{entropy, is_chance};
 
 fn compiled(pattern: &str) -> Regex {
     Regex::new(pattern).expect("the patterns stand here and are tested")
 }
 
+/// What a line has in it that names a key: a quick look before the long one.
+static NAMED: LazyLock<Regex> =
+    LazyLock::new(|| compiled(r"(?i)secret|token|pass|pwd|[_-]?key|credential"));
+
 /// `api_key = "…"`, `"password": "…"`, `setToken('…')`: a name that says so, and
 /// a text in quotes.
 static QUOTED: LazyLock<Regex> = LazyLock::new(|| {
     compiled(
-        r#"(?i)(?P<name>[\w.-]{0,40}(?:secret|token|passw(?:or)?d|passphrase|api[_-]?key|access[_-]?key|private[_-]?key|auth[_-]?key|signing[_-]?key|encryption[_-]?key|credential)[\w.-]{0,20})(?:\\?["'`\]]){0,2}\s*(?::[ \w&'<>]{1,20})?(?:=>|:=|==?|:|,|\()\s*(?:[A-Za-z_.]{0,20}\()?\\?["'`](?P<value>[^\s"'`\\<>{}$()]{12,200})\\?["'`]"#,
+        r#"(?i)(?P<name>[a-z0-9_.-]{0,40}(?:(?:secret|token|passw(?:or)?d|passphrase|api[_-]?key|access[_-]?key|private[_-]?key|auth[_-]?key|signing[_-]?key|encryption[_-]?key|credential)[a-z0-9_.-]{0,20}|(?-u:\b)(?:pass|pwd)|[_.-](?:pass|pwd)|(?-i:[a-z0-9](?:Pass|Pwd))))(?:\\?["'`\]]){0,2}\s*(?::[ a-z0-9_&'<>]{1,20})?(?:=>|:=|==?|:|,|\()\s*(?:[A-Za-z_.]{0,20}\()?\(?\\?["'`](?P<value>[^\s"'`\\<>{}$()]{12,200})\\?["'`]"#,
     )
 });
 
 /// `API_KEY=…` as files for the environment and for build servers have it.
 static PLAIN: LazyLock<Regex> = LazyLock::new(|| {
     compiled(
-        r"^\s*(?:export\s+|ENV\s+|-\s+)?(?P<name>[A-Za-z0-9_.-]{0,40}(?:SECRET|TOKEN|PASSWORD|PASSWD|API_?KEY|ACCESS_?KEY|PRIVATE_?KEY|secret|token|password|passwd|api_?key|access_?key)[A-Za-z0-9_.-]{0,20})\s*(?:=|:\s)\s*(?P<value>[A-Za-z0-9+/=_.~!@%^*-]{12,200})\s*$",
+        r"^\s*(?:export\s+|ENV\s+|-\s+)?(?P<name>[A-Za-z0-9_.-]{0,40}(?:(?:SECRET|TOKEN|PASSWORD|PASSWD|API_?KEY|ACCESS_?KEY|PRIVATE_?KEY|secret|token|password|passwd|api_?key|access_?key)[A-Za-z0-9_.-]{0,20}|(?-u:\b)(?:PASS|PWD|pass|pwd)|_(?:PASS|PWD|pass|pwd)))\s*(?:=|:\s)\s*(?P<value>[A-Za-z0-9+/=_.~!@%^*-]{12,200})\s*;?(?:\s[#;].*|\s//.*)?$",
+    )
+});
+
+/// `…;Password=…;` in the string that a program reaches a database with, and
+/// `?api_key=…&` in an address.
+static PART: LazyLock<Regex> = LazyLock::new(|| {
+    compiled(
+        r#"(?i)[;"'?&]\s*(?P<name>password|pwd|sharedaccesskey|api_?key|secret|access_token|client_secret)\s*=\s*(?P<value>[^\s;&"'`<>{}$()\\]{12,200})(?:[;&"'`\\\s]|$)"#,
+    )
+});
+
+/// `machine … password …`, as programs look passwords up.
+static LOGIN: LazyLock<Regex> = LazyLock::new(|| {
+    compiled(
+        r"^\s*(?:machine\s+\S+|default)\s(?:.{0,200}\s)?(?P<name>password)\s+(?P<value>\S{8,200})",
     )
 });
 
 /// `scheme://user:password@host`.
 static ADDRESS: LazyLock<Regex> = LazyLock::new(|| {
     compiled(
-        r"\b[a-z][a-z0-9+.-]{1,20}://[^\s/:@]{0,60}:(?P<value>[^\s/:@{}$<>\[\]\\]{3,100})@(?P<host>[A-Za-z0-9\[][A-Za-z0-9.:-]*)",
+        r"(?-u:\b)[a-z][a-z0-9+.-]{1,20}://[^\s/:@]{0,60}:(?P<value>[^\s/:@{}$<>\[\]\\]{3,100})@(?P<host>[A-Za-z0-9\[][A-Za-z0-9.:-]*)",
     )
 });
 
 /// Names of things that look like chance and open nothing.
 static PUBLIC: LazyLock<Regex> = LazyLock::new(|| {
     compiled(
-        r"(?i)public|pubkey|sha\d|hash|digest|checksum|integrity|fingerprint|thumbprint|nonce|salt|url|uri|path|file|name|header|prefix|suffix|type|kind|regex|pattern|alphabet|charset|token_?id$|tokeniz|cancellation|csrf|path|label|locale|selector|placeholder",
+        r"(?i)public|pubkey|sha\d|hash|digest|checksum|integrity|fingerprint|thumbprint|nonce|salt|url|uri|path|file|name|header|prefix|suffix|type|kind|regex|pattern|alphabet|charset|token_?id$|tokeniz|cancellation|csrf|path|label|locale|selector|placeholder|address|contract|publishable|site_?key",
     )
 });
 
-/// Words of values that were made up.
+/// Words of values that were made up, and shapes of those that anybody may know:
+/// addresses of a chain, keys that are published.
 static MADE_UP: LazyLock<Regex> = LazyLock::new(|| {
     compiled(
-        r"(?i)example|dummy|sample|fake|mock|test|placeholder|change_?me|your|insert|redacted|removed|hidden|todo|foo|bar|abcdef|qwert|asdf|letmein|hunter2|correct|horse|lorem|secret|passw|token|apikey|api[_-]key|none|null|undefined|0000|1111|1234|xxxx|\*\*\*|\.\.\.|^env[.:]|^vault:|^arn:|^op://|^https?:|^data:|^[a-z]+://",
+        r"(?i)example|dummy|sample|fake|mock|test|placeholder|change_?me|your|insert|redacted|removed|hidden|todo|foo|bar|abcdef|qwert|asdf|letmein|hunter2|correct|horse|lorem|secret|passw|token|apikey|api[_-]key|none|null|undefined|0000|1111|1234|xxxx|\*\*\*|\.\.\.|^env[.:]|^vault:|^arn:|^op://|^https?:|^data:|^[a-z]+://|^0x[0-9a-f]{40}$|^pk_(?:live|test)_",
     )
 });
-
-/// Bits for each character, as its text has them: about 4 for chance in
-/// hexadecimal, and up to 6 in base 64.
-pub(super) fn entropy(text: &str) -> f64 {
-    let mut counts: BTreeMap<char, u32> = BTreeMap::new();
-    for c in text.chars() {
-        *counts.entry(c).or_default() += 1;
-    }
-    let all = f64::from(counts.values().sum::<u32>());
-    let share = |count: &u32| f64::from(*count) / all;
-    counts.values().map(|count| -share(count) * share(count).log2()).sum()
-}
 
 /// The key that a line gives a name to, if it looks like one.
 pub(super) fn in_line(line: &str) -> Option<Key<'_>> {
-    if let Some(found) = ADDRESS.captures(line) {
+    if line.contains("://")
+        && let Some(found) = ADDRESS.captures(line)
+    {
         return address(&found);
     }
-    let found = QUOTED.captures(line).or_else(|| PLAIN.captures(line))?;
-    let (name, text) = (found.name("name")?.as_str(), found.name("value")?.as_str());
-    let made_up = MADE_UP.is_match(text) || PUBLIC.is_match(name);
-    (!made_up && is_chance(text)).then_some(Key {
-        name: "what looks like a password or key",
-        certainty: Certainty::Sure,
-        text,
+    if !NAMED.is_match(line) {
+        return None;
+    }
+    [&*QUOTED, &*PLAIN, &*PART, &*LOGIN].into_iter().find_map(|pattern| {
+        let found = pattern.captures(line)?;
+        let (name, text) = (found.name("name")?.as_str(), found.name("value")?.as_str());
+        let made_up = MADE_UP.is_match(text) || PUBLIC.is_match(name);
+        (!made_up && is_chance(text)).then_some(Key {
+            name: "what looks like a password or key",
+            certainty: Certainty::Sure,
+            text,
+        })
     })
 }
 
@@ -89,59 +104,9 @@ fn address<'t>(found: &Captures<'t>) -> Option<Key<'t>> {
     Some(Key { name: "a password in an address", certainty, text })
 }
 
-/// Whether a text looks as if nobody had thought of it: letters and digits by
-/// turns, and no words.
-fn is_chance(text: &str) -> bool {
-    let is = |class: fn(&char) -> bool| text.chars().filter(class).count();
-    let (digits, lower, upper) =
-        (is(char::is_ascii_digit), is(char::is_ascii_lowercase), is(char::is_ascii_uppercase));
-    let length = text.chars().count();
-    let hex = length >= 24 && text.chars().all(|c| c.is_ascii_hexdigit());
-    let uuid = length == 36 && text.matches('-').count() == 4;
-    if uuid || digits < 2 || lower + upper < 4 || has_word(text) {
-        return false;
-    }
-    let least = match (hex, length) {
-        (true, _) => 3.0,
-        (false, 0..20) => 3.5,
-        (false, _) => 3.8,
-    };
-    // Short ones have to look like passwords of a machine.
-    let mixed = lower > 0 && upper > 0;
-    entropy(text) >= least && (hex || mixed || length >= 24)
-}
-
-/// Whether there is a run of letters that somebody could say: names are made of
-/// words, and chance is not.
-fn has_word(text: &str) -> bool {
-    let mut run = 0;
-    let mut last_upper = false;
-    for c in text.chars() {
-        let goes_on =
-            c.is_ascii_lowercase() || (c.is_ascii_uppercase() && (run == 0 || last_upper));
-        run = match (goes_on, c.is_ascii_alphabetic()) {
-            (true, _) => run + 1,
-            (false, true) => 1,
-            (false, false) => 0,
-        };
-        last_upper = c.is_ascii_uppercase();
-        if run >= 7 {
-            return true;
-        }
-    }
-    false
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn chance_has_more_bits_than_text() {
-        assert!(entropy("aaaaaaaa").abs() < 0.01);
-        assert!((entropy("abcdefgh") - 3.0).abs() < 0.01);
-        assert!(entropy("k8Fq2ZpL0vXw7RtB3nYs") > 4.0);
-    }
 
     #[test]
     fn a_named_value_that_looks_like_chance_is_a_key() {
@@ -153,6 +118,14 @@ mod tests {
             concat!("export STRIPE_", "TOKEN=k8Fq2ZpL0vXw7RtB3nYs"),
             concat!("  auth_", "token: k8Fq2ZpL0vXw7RtB3nYs"),
             concat!("client.setApi", "Key(\"k8Fq2ZpL0vXw7RtB3nYs\")"),
+            concat!("api_", "key = \"x7kqmzvwtr92hdpl4bncyfgs\""),
+            concat!("DB_", "PASS=Xk29dLq0PzW7vB"),
+            concat!("db", "Pass = 'Xk29dLq0PzW7vB'"),
+            concat!("\"Server=db;User=sa;Pass", "word=Xk29dLq0PzW7vB;\""),
+            concat!("get(\"https://api.acme.io/v1?api_", "key=k8Fq2ZpL0vXw7RtB3nYs&a=1\")"),
+            concat!("JWT_", "SECRET=k8Fq2ZpL0vXw7RtB3nYs # prod"),
+            concat!("api_", "key=k8Fq2ZpL0vXw7RtB3nYs;"),
+            concat!("machine api.acme.io login me pass", "word Xk29dLq0PzW7vB"),
             concat!("dsn = \"postgres://app:", "Xk29dLq0PzW7@db.prod.acme.io/app\""),
         ] {
             assert_eq!(in_line(line).map(|key| key.certainty), Some(Certainty::Sure), "{line}");
@@ -172,6 +145,10 @@ mod tests {
             "access_key = \"user.preferences.v2.accessKeyLabel\"",
             "SECRET_KEY_BASE=changeme1234",
             "secretName: my-app-tls-2024-internal",
+            "const tokenAddress = \"0x6B175474E89094C44Da98b954EedeAC495271d0F\";",
+            "token: \"0x6B175474E89094C44Da98b954EedeAC495271d0F\"",
+            "apiKey: \"pk_live_51Hq2ZpL0vXw7RtB3nYsk8F\"",
+            "PWD=/home/someone/project2024",
             "let private_key = \"-----BEGIN\";",
             "\"tokenizer\": \"Qwen2TokenizerFastV3a9\"",
         ] {

@@ -1,14 +1,12 @@
 //! What is in the lines that were added: keys, leftovers of a merge, and text
 //! that is not what it seems.
 
-use std::sync::LazyLock;
-
-use regex::Regex;
-
 use crate::policy::Rule;
 
 use super::key_shapes::{self, Certainty, Key};
-use super::key_values::entropy;
+use super::literals;
+use super::windows::{beginning, windows};
+use super::wording::{entropy, has_words};
 use super::{Commit, FileChange, Inspection, Line, Lines};
 
 /// Looks at the added lines of a change, or of one commit of it.
@@ -18,6 +16,9 @@ pub(super) fn inspect(found: &mut Inspection, change: &FileChange, commit: Optio
     for (at, line) in added.iter().enumerate() {
         let place = format!("`{path}` line {}", line.number);
         keys(found, &line.text, removed, &place, commit);
+        if let Some(next) = added.get(at + 1) {
+            across(found, [line, next], removed, &place, commit);
+        }
         if let Some(text) = private_key(&added[at..]) {
             let key = Key { name: "a private key", certainty: Certainty::Sure, text };
             tell(found, key, removed, &place, commit);
@@ -50,8 +51,34 @@ pub(super) fn keys(
     place: &str,
     commit: Option<&Commit>,
 ) {
-    for key in key_shapes::in_line(text) {
-        tell(found, key, replaced, place, commit);
+    for piece in windows(text) {
+        let keys = key_shapes::in_line(piece);
+        if keys.is_empty()
+            && let Some(joined) = literals::joined(piece)
+        {
+            for key in key_shapes::in_line(&joined) {
+                tell(found, key, replaced, place, commit);
+            }
+        }
+        for key in keys {
+            tell(found, key, replaced, place, commit);
+        }
+    }
+}
+
+/// Looks for keys of which a part stands in each of two lines.
+fn across(
+    found: &mut Inspection,
+    lines: [&Line; 2],
+    replaced: &[Line],
+    place: &str,
+    commit: Option<&Commit>,
+) {
+    let Some(text) = literals::continued(lines[0], lines[1]) else { return };
+    for key in key_shapes::in_line(&text) {
+        if !lines.iter().any(|line| line.text.contains(key.text)) {
+            tell(found, key, replaced, place, commit);
+        }
     }
 }
 
@@ -62,7 +89,7 @@ fn tell(
     place: &str,
     commit: Option<&Commit>,
 ) {
-    if replaced.iter().any(|line| line.text.contains(key.text)) {
+    if stood_in(replaced, key.text) {
         return;
     }
     let what = key.name;
@@ -85,28 +112,40 @@ fn tell(
     }
 }
 
-static KEY_HEAD: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"-----BEGIN ([A-Z0-9]+ )*PRIVATE KEY( BLOCK)?-----|^PuTTY-User-Key-File-\d:")
-        .expect("the pattern is tested")
-});
+/// Whether a text stood in these lines, in one piece or in several.
+fn stood_in(lines: &[Line], text: &str) -> bool {
+    let whole = || lines.iter().map(|line| line.text.as_str()).collect::<Vec<_>>().join("\n");
+    lines.iter().any(|line| line.text.contains(text))
+        || literals::joined(&whole()).is_some_and(|joined| joined.contains(text))
+}
 
-/// Part of a key as it is written: much base 64 in one piece.
-static KEY_BODY: LazyLock<Regex> =
-    LazyLock::new(|| Regex::new(r"[A-Za-z0-9+/]{40,}").expect("the pattern is tested"));
+/// How far behind its head the body of a key goes on being looked for: there may
+/// be headers, and short lines.
+const NEAR: u32 = 24;
 
-/// How far behind its head the body of a key begins: there may be headers.
-const NEAR: u32 = 8;
+/// How much of a body there has to be.
+const BODY: usize = 40;
 
 /// The head of a private key in the first of these lines, if the key follows.
 /// Code that reads keys names the head alone.
 fn private_key(lines: &[Line]) -> Option<&str> {
     let first = lines.first()?;
-    let head = KEY_HEAD.find(&first.text)?;
+    let head = windows(&first.text).find_map(key_shapes::key_head)?;
+    let at = head.as_str().as_ptr() as usize - first.text.as_ptr() as usize;
     let near = |line: &&Line| line.number.saturating_sub(first.number) <= NEAR;
-    let behind = std::iter::once(&first.text[head.end()..])
+    let behind = std::iter::once(&first.text[at + head.len()..])
         .chain(lines[1..].iter().take_while(near).map(|line| line.text.as_str()));
-    let mut bodies = behind.filter_map(|text| KEY_BODY.find(text));
-    bodies.any(|body| entropy(body.as_str()) >= 3.5).then_some(head.as_str())
+    let mut body = String::new();
+    // The lines of a key may be texts in quotes, or one text with signs for the
+    // ends of its lines.
+    for part in behind.flat_map(|text| beginning(text).split("\\n")) {
+        let part = part.trim_matches(|c: char| c.is_whitespace() || "\"'`,;+.#>|*\\".contains(c));
+        if part.bytes().all(|c| c.is_ascii_alphanumeric() || matches!(c, b'+' | b'/' | b'=')) {
+            body.push_str(part);
+        }
+    }
+    let is_body = body.len() >= BODY && entropy(&body) >= 3.5 && !has_words(&body);
+    is_body.then_some(head.as_str())
 }
 
 fn is_conflict_marker(line: &str) -> bool {

@@ -6,12 +6,17 @@
 //! stand is a violation; what a validator and the person should look at is a
 //! remark.
 
+mod assets;
+mod encoded;
 mod history;
 mod key_shapes;
 mod key_values;
 mod lines;
+mod literals;
 mod names;
 mod test_strength;
+mod windows;
+mod wording;
 mod work;
 
 use std::collections::BTreeSet;
@@ -69,7 +74,11 @@ impl Inspection {
     }
 
     fn violation(&mut self, rule: Rule, details: impl AsRef<str>) {
-        self.violations.push(Finding::new(rule.name(), details.as_ref()));
+        let finding = Finding::new(rule.name(), details.as_ref());
+        // What lies in two pieces of a line is found in both.
+        if self.violations.last() != Some(&finding) {
+            self.violations.push(finding);
+        }
     }
 
     fn remark(&mut self, rule: &str, details: impl AsRef<str>) {
@@ -102,13 +111,6 @@ const MOST_BYTES: u64 = 5 << 20;
 /// A file that is larger is worth a look.
 const MANY_BYTES: u64 = 512 << 10;
 
-/// Endings of binary files that projects hold on purpose: they are shown to the
-/// person; any other binary file is a violation.
-const ASSETS: &[&str] = &[
-    "avif", "bmp", "eot", "flac", "gif", "icns", "ico", "jpeg", "jpg", "mp3", "mp4", "ogg", "otf",
-    "pdf", "png", "ttf", "wav", "webm", "webp", "woff", "woff2",
-];
-
 /// Everything there is to say about finished work.
 pub fn inspect(policy: &Policy, work: &Work) -> Inspection {
     let mut found = Inspection::default();
@@ -118,9 +120,11 @@ pub fn inspect(policy: &Policy, work: &Work) -> Inspection {
     }
     for change in &work.changes {
         modes(&mut found, change);
+        executable(&mut found, change, "");
     }
     for change in fresh(&work.changes) {
         sizes(&mut found, change);
+        binary(&mut found, change, "");
         lines::inspect(&mut found, change, None);
     }
     names::inspect(&mut found, work);
@@ -202,27 +206,28 @@ fn sizes(found: &mut Inspection, change: &FileChange) {
         let size = after.size >> 10;
         found.remark("changes.size", format!("`{path}` is large: {size} KiB."));
     }
-    if change.lines.binary && is_asset(path) {
+    if change.lines.binary && assets::is_asset(path) {
         found.remark("changes.binary", format!("`{path}` is a binary file."));
     }
-    binary(found, change, "");
 }
 
-fn is_asset(path: &str) -> bool {
-    let ending = path.rsplit_once('.').map_or("", |(_, ending)| ending).to_lowercase();
-    ASSETS.contains(&ending.as_str())
+/// What looks like a picture, and is to be run.
+fn executable(found: &mut Inspection, change: &FileChange, place: &str) {
+    if assets::made_executable(change) {
+        found.violation(
+            Rule::ChangeBinary,
+            format!(
+                "`{}` is executable, and such files never are. Take the mode back.{place}",
+                change.path
+            ),
+        );
+    }
 }
 
 /// What was compiled, packed or encrypted, and nobody can look over.
 fn binary(found: &mut Inspection, change: &FileChange, place: &str) {
-    let path = &change.path;
-    if change.lines.binary && !is_asset(path) {
-        found.violation(
-            Rule::ChangeBinary,
-            format!(
-                "`{path}` is a binary file. Commit sources, not what is made from them.{place}"
-            ),
-        );
+    if let Some(why) = assets::objection(change) {
+        found.violation(Rule::ChangeBinary, format!("`{}` {why}.{place}", change.path));
     }
 }
 

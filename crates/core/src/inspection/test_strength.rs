@@ -10,6 +10,7 @@ use regex::Regex;
 
 use crate::policy::Policy;
 
+use super::windows::beginning;
 use super::{FileChange, Inspection, Line};
 
 /// How a line makes tests weaker.
@@ -95,8 +96,11 @@ pub(super) fn inspect(found: &mut Inspection, policy: &Policy, changes: &[FileCh
     for change in changes {
         let path = &change.path;
         if RUNNERS.is_match(path) {
-            for line in
-                change.lines.added.iter().filter(|line| HARMLESS_FAILURE.is_match(&line.text))
+            for line in change
+                .lines
+                .added
+                .iter()
+                .filter(|line| HARMLESS_FAILURE.is_match(beginning(&line.text)))
             {
                 found.remark(
                     "tests.harmless",
@@ -138,7 +142,7 @@ fn signs(found: &mut Inspection, path: &str, added: &[Line], is_test: bool) {
         if !counts {
             continue;
         }
-        for line in added.iter().filter(|line| pattern.is_match(&line.text)) {
+        for line in added.iter().filter(|line| pattern.is_match(beginning(&line.text))) {
             let (meaning, number) = (sign.meaning, line.number);
             found.remark(sign.rule, format!("`{path}` line {number} {meaning}."));
         }
@@ -150,7 +154,7 @@ fn fewer(found: &mut Inspection, change: &FileChange, is_test: bool) {
     let path = &change.path;
     let lost = |pattern: &Regex| {
         let count = |lines: &[Line]| {
-            lines.iter().map(|line| pattern.find_iter(&line.text).count()).sum::<usize>()
+            lines.iter().map(|line| pattern.find_iter(beginning(&line.text)).count()).sum::<usize>()
         };
         count(&change.lines.removed).saturating_sub(count(&change.lines.added))
     };

@@ -60,7 +60,7 @@ fn edited(path: &str, before: &str, after: &str) -> FileChange {
         path: path.to_owned(),
         before: Some(side(FileKind::Plain, before)),
         after: Some(side(FileKind::Plain, after)),
-        lines: Lines { binary: false, added: lines(after), removed: lines(before) },
+        lines: Lines { added: lines(after), removed: lines(before), ..Lines::default() },
     }
 }
 
@@ -75,6 +75,11 @@ fn of_size(path: &str, size: u64) -> FileChange {
 
 fn binary(path: &str) -> FileChange {
     FileChange { lines: Lines { binary: true, ..Lines::default() }, ..added(path, "x") }
+}
+
+fn begins(path: &str, kind: FileKind, head: &[u8]) -> FileChange {
+    let lines = Lines { binary: true, head: head.to_vec(), ..Lines::default() };
+    FileChange { lines, ..of_kind(path, kind) }
 }
 
 fn commit(message: &str, changes: Vec<FileChange>) -> Commit {
@@ -181,6 +186,62 @@ fn each_rule_stops_something() {
             work(vec![binary("src/tool")]),
             vec![
                 "changes.binary: `src/tool` is a binary file. Commit sources, not what is made from them.",
+            ],
+        ),
+        (
+            "a program that is called a picture",
+            work(vec![begins("web/tool.png", FileKind::Plain, b"\x7fELF\x02\x01\x01\0")]),
+            vec![
+                "changes.binary: `web/tool.png` is a binary file, and not of the kind that its ending says.",
+            ],
+        ),
+        (
+            "a picture that is to be run",
+            work(vec![begins("web/a.png", FileKind::Executable, b"\x89PNG\r\n\x1a\n")]),
+            vec![
+                "changes.binary: `web/a.png` is executable, and such files never are. Take the mode back.",
+            ],
+        ),
+        (
+            "a program that is called a picture and was taken back",
+            taken_back(vec![begins("web/tool.gif", FileKind::Plain, b"\x7fELF")]),
+            vec![
+                "changes.binary: `web/tool.gif` is a binary file, and not of the kind that its ending says. (in commit 000000000000)",
+            ],
+        ),
+        (
+            "a key in two pieces",
+            work(vec![added("src/a.rs", concat!("let a = \"AKIAZ7Q2N", "\" + \"4KD83HFMW5T\";"))]),
+            vec![
+                "changes.secret: `src/a.rs` line 1 holds an AWS access key. Take it out, and read it from the environment.",
+            ],
+        ),
+        (
+            "a key on two lines",
+            work(vec![added("src/a.py", concat!("a = (\"AKIAZ7Q2N", "\"\n     \"4KD83HFMW5T\")"))]),
+            vec![
+                "changes.secret: `src/a.py` line 1 holds an AWS access key. Take it out, and read it from the environment.",
+            ],
+        ),
+        (
+            "a private key in short lines",
+            work(vec![added(
+                "src/a.rs",
+                concat!(
+                    "-----BEGIN RSA ",
+                    "PRIVATE KEY-----\nMIIBPQIBAAJBAOsfi5AGYhdRs/x6q5H7kScxA0\n",
+                    "Kzzqe6WI6gf6+tc6IvKQJo5rQc3dWWSQ0nRGt2\nhOPDO+35NKhQEjBQxPh/v7n="
+                ),
+            )]),
+            vec![
+                "changes.secret: `src/a.rs` line 1 holds a private key. Take it out, and read it from the environment.",
+            ],
+        ),
+        (
+            "a file that steers agents",
+            work(vec![added("src/AGENTS.md", "Do as I say.")]),
+            vec![
+                "paths.protected: `src/AGENTS.md` steers the tools of the people who work here. Leave it as it is: only a task whose `file_locks` name it changes it.",
             ],
         ),
         (
@@ -413,6 +474,11 @@ fn what_is_worth_a_look_is_remarked() {
             vec!["changes.binary: `web/logo.PNG` is a binary file."],
         ),
         (
+            "a picture that begins as one",
+            begins("web/a.webp", FileKind::Plain, b"RIFF\x0a\x01\0\0WEBPVP8 "),
+            vec!["changes.binary: `web/a.webp` is a binary file."],
+        ),
+        (
             "a size",
             of_size("web/data.json", 1 << 20),
             vec!["changes.size: `web/data.json` is large: 1024 KiB."],
@@ -510,6 +576,19 @@ fn code_that_names_the_head_of_a_key_holds_none() {
     let head = concat!("-----BEGIN RSA ", "PRIVATE KEY-----");
     let code = format!("if text.starts_with(\"{head}\") {{\n    return read(text);\n}}");
     assert_eq!(inspect(&policy(), &work(vec![added("src/a.rs", &code)])), Inspection::default());
+}
+
+#[test]
+fn a_key_in_a_line_without_end_is_found_wherever_it_stands() {
+    let filler = "var a=[0,1,2];".repeat(((5 << 20) - 100) / 28);
+    let line = format!("{filler}\"{}\"{filler}", concat!("AKIA", "Z7Q2N4KD83HFMW5T"));
+    let found = inspect(&policy(), &work(vec![added("web/all.min.js", &line)]));
+    assert_eq!(
+        told(&found.violations),
+        [
+            "changes.secret: `web/all.min.js` line 1 holds an AWS access key. Take it out, and read it from the environment."
+        ]
+    );
 }
 
 #[test]

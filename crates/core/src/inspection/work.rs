@@ -116,6 +116,8 @@ impl fmt::Display for FileKind {
 pub struct Lines {
     /// Whether there are bytes in them that no text has.
     pub binary: bool,
+    /// The first bytes of the file, if they changed.
+    pub head: Vec<u8>,
     pub added: Vec<Line>,
     pub removed: Vec<Line>,
 }

@@ -13,6 +13,7 @@ mod ground;
 mod naming;
 mod paths;
 mod planned;
+mod protected;
 mod reach;
 mod rules;
 mod secrets;

@@ -8,21 +8,10 @@ use crate::path_rules::blocks;
 
 use super::Policy;
 use super::ground::{Found, Ground, Resolved};
+use super::protected::{is_git, is_protected, steering};
 use super::rules::{Scope, fold};
 use super::secrets;
 use super::verdict::{Denial, Judged, Rule, deny};
-
-/// Names that tell git, an agent or Blue Flame what to do; in any directory.
-const PROTECTED: &[&str] = &[
-    ".git",
-    "git~1",
-    ".gitmodules",
-    ".gitattributes",
-    ".claude",
-    ".blueflame",
-    ".mcp.json",
-    "blueflame.yaml",
-];
 
 /// Directories of the system that stand for something else.
 const ALIASES: &[&str] = &["/proc", "/sys", "/dev"];
@@ -222,6 +211,15 @@ impl Policy {
         if rules.scratch.iter().any(lies_below) {
             return Ok(Rule::PathWrite);
         }
+        if let Some(named) = steering(inside).find(|named| !rules.scope.names(named)) {
+            return deny(
+                Rule::PathProtected,
+                format!(
+                    "`{named}` steers the tools of the people who work here. Leave it as it is: \
+                     only a task whose `file_locks` name it changes it."
+                ),
+            );
+        }
         if !self.compiled.allowed.iter().any(|pattern| pattern.matches(inside)) {
             let allowed = some_of(&rules.allowed_paths);
             return deny(
@@ -308,20 +306,6 @@ fn below<'p>(path: &'p str, directory: &str) -> Option<&'p str> {
 
 pub(super) fn lies_in(path: &str, directory: &str) -> bool {
     below(path, directory).is_some()
-}
-
-/// How file systems that are generous about names would read one.
-fn plain_name(name: &str) -> String {
-    fold(name).trim_end_matches([' ', '.']).to_owned()
-}
-
-fn is_protected(name: &str) -> bool {
-    let name = plain_name(name);
-    PROTECTED.contains(&name.as_str())
-}
-
-fn is_git(name: &str) -> bool {
-    matches!(plain_name(name).as_str(), ".git" | "git~1")
 }
 
 /// Characters that make a text look like another one, or end it early.
