@@ -65,7 +65,7 @@ pub enum Command {
     /// Remove what sessions that ended have left behind
     ///
     /// Workspaces, homes of attempts, checkouts, references that nothing needs any
-    /// more, sockets of attempts that are dead, and logs older than a limit. Journals
+    /// more, sockets of attempts that are dead, and logs beyond a limit of age or size. Journals
     /// stay, and so does everything of a session that can go on. Work that did not
     /// land is listed and stays, unless you say otherwise; what landed and is not on
     /// the base branch stays in any case.
@@ -344,6 +344,9 @@ pub struct Cleanup {
     /// Keep the logs of attempts for this many days after their session
     #[arg(long, value_name = "DAYS", default_value_t = 30)]
     pub keep_logs: u32,
+    /// Keep at most this many megabytes of them; the oldest sessions' go first
+    #[arg(long, value_name = "MB", default_value_t = 1000)]
+    pub keep_logs_mb: u64,
 }
 
 /// Which session, and which of its events.

@@ -56,6 +56,8 @@ impl From<StoreError> for Failure {
             StoreError::NoSessions
             | StoreError::NoSuchSession { .. }
             | StoreError::Ambiguous { .. } => Kind::Usage,
+            // A disk that is full, or may not be written, is for the person.
+            StoreError::Io { source, .. } if is_of_the_disk(source) => Kind::Missing,
             StoreError::Io { .. } | StoreError::Exists(_) => Kind::Internal,
         };
         let failure = Failure::new(kind, &error);
@@ -63,9 +65,17 @@ impl From<StoreError> for Failure {
             StoreError::Git(GitError::NotARepository { .. }) => {
                 failure.hint("go to your project, or begin one with `git init`")
             }
+            StoreError::Io { source, .. } if is_of_the_disk(&source) => {
+                failure.hint("sessions are kept there: it must be writable, with room on the disk")
+            }
             _ => failure,
         }
     }
+}
+
+fn is_of_the_disk(error: &io::Error) -> bool {
+    use io::ErrorKind::{PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull};
+    matches!(error.kind(), PermissionDenied | QuotaExceeded | ReadOnlyFilesystem | StorageFull)
 }
 
 /// The state of one repository, for reading.

@@ -28,6 +28,12 @@ pub const MARK: &str = "BLUEFLAME_ATTEMPT";
 const CONTROL: &str = "blueflame-control";
 const GATEWAY: &str = "blueflame";
 
+/// A socket's path has 107 bytes at most, with its name.
+const LONGEST_PLACE: usize = 95;
+
+/// The name of a place is as long as this.
+const HASHED: usize = 16;
+
 /// How long a lock that is held may be held by somebody who only looks.
 const LOOKING: Duration = Duration::from_secs(1);
 
@@ -342,8 +348,7 @@ impl Directory {
         private_directory(&parent)?;
         let path = parent.join(self.hashed(label));
         private_directory(&path)?;
-        // A socket's path has 107 bytes at most.
-        if path.as_os_str().len() > 95 {
+        if path.as_os_str().len() > LONGEST_PLACE {
             return Err(DirectoryError::TooLong { path: self.root.clone() });
         }
         Ok(path)
@@ -354,13 +359,20 @@ impl Directory {
         let mut hasher = blake3::Hasher::new();
         hasher.update(label.as_bytes()).update(&[0]);
         hasher.update(self.root.as_os_str().as_encoded_bytes());
-        hasher.finalize().to_hex()[..16].to_owned()
+        hasher.finalize().to_hex()[..HASHED].to_owned()
     }
 }
 
 /// Where the socket directories of all attempts of this user are.
 pub fn socket_places() -> [PathBuf; 2] {
     [of_user(CONTROL), of_user(GATEWAY)]
+}
+
+/// Whether sockets of attempts have short enough paths in the place for temporary
+/// files.
+pub fn sockets_fit() -> bool {
+    let length = |place: PathBuf| place.as_os_str().len() + 1 + HASHED;
+    socket_places().into_iter().all(|place| length(place) <= LONGEST_PLACE)
 }
 
 fn of_user(name: &str) -> PathBuf {

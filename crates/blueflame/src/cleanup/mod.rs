@@ -41,6 +41,8 @@ pub struct Sweep<'a> {
     pub now: Timestamp,
     /// Logs of sessions that are older go.
     pub keep_logs: SignedDuration,
+    /// And so do the oldest, if all of them together take more.
+    pub keep_log_bytes: u64,
     pub unlanded: Unlanded,
 }
 
@@ -96,11 +98,13 @@ impl Sweep<'_> {
         let workspaces = workspace::leftovers(&self.trees).map_err(internal)?;
         let refs = refs::list(&self.common).map_err(internal)?;
         let sessions = self.store.sessions()?;
+        // The newest come first, and have the first claim on the room for logs.
+        let mut room = self.keep_log_bytes;
         for id in &sessions {
             let mine = |leftover: &&Leftover| leftover.session == *id;
             let workspaces: Vec<&Leftover> = workspaces.iter().filter(mine).collect();
             let refs: Vec<&Ref> = refs.iter().filter(|it| it.session == *id).collect();
-            items.extend(self.session(id, &workspaces, &refs)?);
+            items.extend(self.session(id, &workspaces, &refs, &mut room)?);
         }
         items.extend(self.strangers(&sessions, &workspaces, &refs)?);
         items.extend(sockets::look(self.now));
@@ -112,6 +116,7 @@ impl Sweep<'_> {
         id: &SessionId,
         workspaces: &[&Leftover],
         refs: &[&Ref],
+        room_for_logs: &mut u64,
     ) -> Result<Vec<Item>, Failure> {
         let directory = self.store.session(id);
         let whole = |reason| {
@@ -133,7 +138,7 @@ impl Sweep<'_> {
         let remains = remains::Remains { sweep: self, state: &state, directory: &directory };
         let mut items = remains.workspaces(workspaces);
         items.extend(remains.refs(refs)?);
-        items.extend(remains.attempts().map_err(internal)?);
+        items.extend(remains.attempts(room_for_logs).map_err(internal)?);
         Ok(items)
     }
 

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use blueflame_core::event::Work;
 use blueflame_core::state::State;
 
-use super::{Fate, Item, Reason, Ref, Sweep, Unlanded, names};
+use super::{Fate, Item, Reason, Ref, Sweep, Unlanded, names, size};
 use crate::attempt::directory::Directory;
 use crate::failure::Failure;
 use crate::session::bench;
@@ -65,9 +65,11 @@ impl Remains<'_> {
         Ok(rows.map(item).collect())
     }
 
-    /// Homes go at once, snapshots when the work landed, logs when they are old.
-    pub fn attempts(self) -> io::Result<Vec<Item>> {
-        let old = self.sweep.now.duration_since(self.state.last_at) > self.sweep.keep_logs;
+    /// Homes go at once, snapshots when the work landed, logs when they are old or
+    /// there is no room left for them.
+    pub fn attempts(self, room_for_logs: &mut u64) -> io::Result<Vec<Item>> {
+        let why_logs_go = self.why_logs_go(room_for_logs)?;
+        let go = why_logs_go.is_some();
         let (mut homes, mut snapshots, mut logs) = (Vec::new(), Vec::new(), Vec::new());
         homes.extend(bench::left_behind(&self.directory.checkouts()));
         homes.push(self.directory.checkouts());
@@ -79,7 +81,7 @@ impl Remains<'_> {
             let attempt = Directory::open(&root.join(&name));
             homes.extend([attempt.home(), attempt.tmp()]);
             let stays = self.fate_of_work(&name) != Fate::Goes;
-            match (stays, old) {
+            match (stays, go) {
                 (false, true) => logs.push(attempt.root().to_owned()),
                 (false, false) => snapshots.push(attempt.snapshots()),
                 (true, true) => logs.extend(logs_of(&attempt)?),
@@ -94,7 +96,7 @@ impl Remains<'_> {
         let rows = [
             ("homes and temporary files", homes, Fate::Goes),
             ("snapshots of finished work", snapshots, Fate::Goes),
-            ("old logs", logs, logs_stay),
+            (why_logs_go.unwrap_or_default(), logs, logs_stay),
         ];
         let mut items = Vec::new();
         for (name, paths, fate) in rows {
@@ -105,6 +107,23 @@ impl Remains<'_> {
             }
         }
         Ok(items)
+    }
+
+    /// What to call logs that go, if they do. Those that stay take their part of
+    /// the room; the first that do not fit leave none for those that are older.
+    fn why_logs_go(self, room: &mut u64) -> io::Result<Option<&'static str>> {
+        if self.sweep.now.duration_since(self.state.last_at) > self.sweep.keep_logs {
+            return Ok(Some("old logs"));
+        }
+        let attempts = self.directory.attempts();
+        let mut bytes = 0;
+        for name in names(&attempts)? {
+            let logs = logs_of(&Directory::open(&attempts.join(name)))?;
+            bytes += logs.iter().map(|path| size(path)).sum::<u64>();
+        }
+        let left = room.checked_sub(bytes);
+        *room = left.unwrap_or(0);
+        Ok(if left.is_none() { Some("logs beyond the room for them") } else { None })
     }
 
     /// What becomes of what an agent run left, by the name of its workspace or of

@@ -33,6 +33,7 @@ pub fn run(arguments: &Cleanup, common: &Common) -> Result<(), Failure> {
         base: base.map_err(|error| Failure::new(Kind::Internal, error))?,
         now: Timestamp::now(),
         keep_logs: SignedDuration::from_hours(24 * i64::from(arguments.keep_logs)),
+        keep_log_bytes: arguments.keep_logs_mb.saturating_mul(1_000_000),
         unlanded: if arguments.unlanded { Unlanded::Goes } else { Unlanded::Stays },
         store: &store,
         config,

@@ -17,6 +17,7 @@ use crate::stdout;
 use crate::store::Store;
 
 pub fn run(arguments: &Doctor, common: &Common) -> Result<(), Failure> {
+    doctor::take_open_files();
     let directory = here()?;
     let loaded = match &common.config {
         Some(path) => Some(config_file::load(Some(path))?),

@@ -324,10 +324,12 @@ pub fn use_executor(config: &mut Config, name: &str) -> Result<(), Failure> {
 
 /// Refuses if something is not there that a session needs. Says nothing else.
 pub fn missing(loaded: &Loaded) -> Result<(), Failure> {
-    let git = doctor::git();
-    if git.standing == Standing::Missing {
-        let failure = Failure::new(Kind::Missing, format!("git: {}", git.says));
-        return Err(git.fix.iter().fold(failure, Failure::hint));
+    for finding in std::iter::once(doctor::git()).chain(doctor::machine()) {
+        if finding.standing == Standing::Missing {
+            let says = format!("{}: {}", finding.subject, finding.says);
+            let failure = Failure::new(Kind::Missing, says);
+            return Err(finding.fix.iter().fold(failure, Failure::hint));
+        }
     }
     let chains = &loaded.config.executors.chains;
     for chain in [&chains.planner, &chains.worker, &chains.validator, &chains.merger] {
@@ -362,6 +364,7 @@ struct Ready {
 
 /// What has to be there before anything starts.
 fn check_prerequisites(loaded: &Loaded) -> Result<Ready, Failure> {
+    doctor::take_open_files();
     missing(loaded)?;
     let installed = record::installed(&loaded.config);
     for Installed { found, .. } in &installed {

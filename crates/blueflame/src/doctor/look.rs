@@ -8,7 +8,7 @@ use blueflame_gateway::credential::Credential;
 use blueflame_gateway::upstream::{BadUpstream, Surroundings, Upstream};
 use jiff::Timestamp;
 
-use super::Finding;
+use super::{Finding, machine};
 use crate::amounts;
 use crate::config_file::Loaded;
 use crate::executor::{self, Version, find};
@@ -38,6 +38,7 @@ pub struct Place<'p> {
 /// Looks at everything, in the order in which a person would put it right.
 pub fn examine(place: &Place<'_>) -> Vec<Finding> {
     let mut findings = vec![git()];
+    findings.extend(machine());
     let repository = place.loaded.map_or(place.directory.clone(), |it| it.repository.clone());
     findings.extend(repository_at(&repository));
     match place.loaded {

@@ -4,6 +4,7 @@
 //! of the sandbox, and nothing is left behind. Every finding that stands in the way says what to type.
 
 mod look;
+mod machine;
 
 use std::fmt;
 
@@ -12,6 +13,7 @@ use serde::Serialize;
 use crate::columns::{Side, Table};
 
 pub use look::{Place, examine, git, upstream};
+pub use machine::{machine, take_open_files};
 
 /// How it stands with one thing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]

@@ -53,7 +53,17 @@ impl Landing {
             )));
         }
         let changes = self.git.changes(expected, commit)?;
-        let in_the_way = in_the_way(&git, worktree, &changes)?;
+        let in_the_way = match in_the_way(&git, worktree, &changes) {
+            // As with a filter of the person's whose program is not installed.
+            Err(GitError::Failed { message, .. }) => {
+                return Ok(Publication::waiting(format!(
+                    "`git status` fails in `{}`: {}; when it works there, `blueflame publish`",
+                    worktree.display(),
+                    message.lines().map(str::trim).collect::<Vec<_>>().join(" ")
+                )));
+            }
+            looked => looked?,
+        };
         if !in_the_way.is_empty() {
             return Ok(Publication::waiting(format!(
                 "{} in `{}` would be overwritten; commit, stash or move {}, then \

@@ -20,7 +20,8 @@ use super::bench::PREPARE_TIMEOUT;
 use super::brief::Brief;
 use super::conclude;
 use super::post::{Occurrence, Post};
-use super::prepare::{self, Job, NotStarted};
+use super::prepare::{self, Fault, Job, NotStarted, surroundings};
+use super::silence::Silence;
 use super::site::Site;
 use crate::attempt::directory::{Directory, Registered, Standing};
 use crate::attempt::link::{self, Link, StartError};
@@ -67,7 +68,14 @@ pub async fn run(
             post.fact(Event::AgentStarted { agent: agent.clone(), process });
             follow(site, Run { agent, work, brief }, registered, post, commands).await;
         }
-        Err(NotStarted { reason, fault }) => {
+        Err(NotStarted { reason, fault: Fault::Own(fault) }) => {
+            post.fact(Event::AgentStartFailed { agent, reason, fault });
+        }
+        Err(NotStarted { reason, fault: Fault::Surroundings }) => {
+            // It is not the task's fault: first the session stops, and then this
+            // is one of those that it stopped.
+            post.send(Occurrence::Obstructed(reason.clone()));
+            let fault = StartFault::Stopped;
             post.fact(Event::AgentStartFailed { agent, reason, fault });
         }
     }
@@ -89,7 +97,7 @@ async fn start(
     }
     post.send(Occurrence::Seen { agent, what: format!("prompt: {}", ready.sizes) });
     let root = directory.root().to_owned();
-    let directory = Directory::create(&root, &ready.spec).map_err(|error| error.to_string())?;
+    let directory = Directory::create(&root, &ready.spec).map_err(|error| surroundings(&error))?;
     // A planner runs nothing, so it needs nothing built.
     let prepare = if ready.spec.work == Work::Plan { &[][..] } else { &ready.workspace.prepare };
     for command in prepare {
@@ -113,14 +121,14 @@ async fn start(
                 format!("`{command}` (worktree.prepare) {}: {}", result.exit, result.output);
             let stopped = result.exit == CommandExit::Stopped;
             let fault = if stopped { StartFault::Stopped } else { StartFault::Place };
-            return Err(NotStarted { reason, fault });
+            return Err(NotStarted { reason, fault: Fault::Own(fault) });
         }
     }
     let site = Arc::clone(site);
     spawn_blocking(move || {
         let secrets = Secrets { credential: site.credential.clone() };
         let started = link::start(&site.blueflame, &directory, &secrets)
-            .map_err(|error: StartError| NotStarted::from(error.to_string()))?;
+            .map_err(|error: StartError| surroundings(&error))?;
         let registered = started.registered;
         let mut child = started.child;
         // Whoever started it has to take leave of it.
@@ -140,18 +148,22 @@ pub async fn follow(
     mut commands: UnboundedReceiver<Command>,
 ) {
     let directory = site.attempt(&run.work, &run.agent);
-    let mut contact =
-        Contact { unsent: VecDeque::new(), heard: Instant::now(), patience: patience(&directory) };
+    let mut contact = Contact {
+        unsent: VecDeque::new(),
+        silence: Silence::begin(Instant::now()),
+        patience: patience(&directory),
+    };
     loop {
         listen(&run.agent, &registered.sockets, &post, &mut commands, &mut contact).await;
+        contact.silence.go_on(Instant::now());
         if contact.is_dead() {
-            let silent = contact.heard.elapsed().as_secs();
+            let silent = contact.silence.length().as_secs();
             let text = format!("{} gave no sign of life for {silent} s, and is ended", run.agent);
             post.send(Occurrence::Warning(text));
             let process = registered.process.clone();
             // What it leaves is looked for once it is known to be gone.
             let _ = spawn_blocking(move || kill_and_wait(&process, KILL_PATIENCE)).await;
-            contact.heard = Instant::now();
+            contact.silence = Silence::begin(Instant::now());
         }
         // The line is down: it ended, it died, or we were too slow.
         match directory.standing() {
@@ -182,22 +194,15 @@ pub async fn follow(
 struct Contact {
     /// Commands that could not be sent.
     unsent: VecDeque<Command>,
-    /// When the other side last said something.
-    heard: Instant,
+    /// Since the other side last said something.
+    silence: Silence,
     /// How long it may say nothing.
     patience: Option<Duration>,
 }
 
 impl Contact {
     fn is_dead(&self) -> bool {
-        self.patience.is_some_and(|patience| self.heard.elapsed() >= patience)
-    }
-
-    async fn dies(&self) {
-        match self.patience {
-            Some(patience) => tokio::time::sleep_until(self.heard + patience).await,
-            None => std::future::pending().await,
-        }
+        self.patience.is_some_and(|patience| self.silence.length() >= patience)
     }
 }
 
@@ -244,9 +249,15 @@ async fn listen(
                 contact.unsent.push_back(command);
                 continue;
             }
-            () = contact.dies() => return,
+            () = contact.silence.goes_on() => {
+                contact.silence.go_on(Instant::now());
+                if contact.is_dead() {
+                    return;
+                }
+                continue;
+            }
         };
-        contact.heard = Instant::now();
+        contact.silence = Silence::begin(Instant::now());
         let agent = agent.clone();
         match report {
             Report::Usage { spend } => {
@@ -297,6 +308,12 @@ pub async fn collect(site: &Arc<Site>, run: Run, sealed: Sealed, post: &Post) {
     let agent = run.agent.clone();
     let (snapshot, spend) = (sealed.snapshot.clone(), sealed.spend);
     let concluding = Arc::clone(site);
+    if conclude::workspace_is_gone(site, &run) {
+        let text = format!(
+            "the workspace of {agent} was removed or moved; what was not saved is done again"
+        );
+        post.send(Occurrence::Warning(text));
+    }
     let outcome = spawn_blocking(move || conclude::outcome(&concluding, &run, sealed)).await;
     match outcome {
         Ok(Err(reason)) => post.send(Occurrence::NotTaken { agent, reason }),

@@ -7,7 +7,7 @@ use std::time::Duration;
 use blueflame_core::answer::{self, MergerReport};
 use blueflame_core::ids::Oid;
 use blueflame_core::inspection;
-use blueflame_core::outcome::{Outcome, Product};
+use blueflame_core::outcome::{Killer, Outcome, Product};
 use blueflame_core::plan::{Plan, PlanContext};
 use blueflame_core::policy::{Policy, judge_planned};
 use blueflame_core::state::merging::Changeset;
@@ -50,6 +50,9 @@ impl From<String> for Unknown {
 /// The outcome of a run. Looking at what a worker left takes a while. The error
 /// says what keeps us from taking it over; it can be tried again.
 pub fn outcome(site: &Site, run: &Run, sealed: Sealed) -> Result<Outcome, String> {
+    if workspace_is_gone(site, run) && is_a_break(&sealed.ending) {
+        return Ok(Outcome::Killed { by: Killer::Other });
+    }
     let output = match sealed.ending {
         Ending::Failed(outcome) => return Ok(outcome),
         Ending::Stopped { output, .. } => output.unwrap_or_default(),
@@ -69,6 +72,22 @@ pub fn outcome(site: &Site, run: &Run, sealed: Sealed) -> Result<Outcome, String
         Err(Unknown::Senseless(detail)) => Ok(Outcome::Crashed { detail }),
         Err(Unknown::NotTaken(why)) => Err(why),
     }
+}
+
+/// Whether the place where the run was told to work has vanished: somebody removed
+/// the workspace, or moved the whole repository. A sandbox keeps an agent from
+/// either, so it is not the agent that is to blame; without one, it may only do so
+/// as often as runs may be killed from outside.
+pub fn workspace_is_gone(site: &Site, run: &Run) -> bool {
+    let leaves_work = matches!(run.brief, Brief::Develop { .. } | Brief::Resolve { .. });
+    let Ok(spec) = site.attempt(&run.work, &run.agent).spec() else { return false };
+    let now = workspace_of(site, &run.work, &spec.start).path;
+    leaves_work && (spec.workspace != now || matches!(now.try_exists(), Ok(false)))
+}
+
+/// Whether the run ended as one does that has lost the ground under its feet.
+fn is_a_break(ending: &Ending) -> bool {
+    matches!(ending, Ending::Stopped { .. } | Ending::Failed(Outcome::Crashed { .. }))
 }
 
 fn malformed(problems: Vec<String>) -> Outcome {

@@ -14,6 +14,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use super::site::{Manner, Site};
 use super::{Session, Watch, internal, reopen};
 use crate::config_file::Loaded;
+use crate::doctor;
 use crate::failure::{Failure, Kind};
 use crate::people::Respondent;
 use crate::repo_lock::{Holder, RepoLock};
@@ -42,6 +43,7 @@ impl Session {
         let newest = store.store().sessions()?.first() == Some(directory.id());
         let (journal, state, _) = reopen(&directory)?;
         // Checks are run in it.
+        doctor::take_open_files();
         let boundary = sandbox::choose(&loaded.config.sandbox)?;
         let manner = Manner { interactive: false, boundary };
         let site = Arc::new(Site::new(loaded, directory, state.started_at, manner)?);

@@ -20,6 +20,7 @@ mod prepare;
 mod resume;
 pub mod reverting;
 mod review;
+mod silence;
 pub mod site;
 pub mod tidy;
 mod watch;

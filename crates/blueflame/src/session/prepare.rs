@@ -1,7 +1,9 @@
 //! Getting an agent ready: its workspace, its prompt, its spec.
 
+use std::fmt::Display;
 use std::fs;
 use std::sync::Arc;
+use std::thread;
 use std::time::Duration;
 
 use blueflame_core::event::{StartFault, Work};
@@ -20,11 +22,14 @@ use super::site::Site;
 use crate::attempt::spec::{FORMAT, Limits, Model, Snapshots, Spec};
 use crate::checks::command::CommandResult;
 use crate::executor::{self, Order};
+use crate::landing::LandingError;
 use crate::prompts::{
     self, Conflict, Fence, Manner, MergerBrief, MergingTask, PlannerBrief, Prompt, RepositoryNotes,
     Start, ValidatorBrief, WorkerBrief,
 };
-use crate::workspace::{self, Restore, StartPoint, Workspace, WorkspaceName};
+use crate::workspace::{
+    self, Created, Restore, StartPoint, Workspace, WorkspaceError, WorkspaceName,
+};
 
 /// An agent that is to be started.
 #[derive(Clone, Debug)]
@@ -51,15 +56,50 @@ pub struct Ready {
 #[derive(Debug)]
 pub struct NotStarted {
     pub reason: String,
-    pub fault: StartFault,
+    pub fault: Fault,
+}
+
+/// What it was up to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// This agent, or what it was to work on: the core decides what follows.
+    Own(StartFault),
+    /// The disk, the repository or the machine. Nobody could be started, however
+    /// often it is tried, until the person has cleared the way.
+    Surroundings,
 }
 
 /// Whatever is not the fault of the agent's program is wrong around it.
 impl From<String> for NotStarted {
     fn from(reason: String) -> Self {
-        NotStarted { reason, fault: StartFault::Place }
+        NotStarted { reason, fault: Fault::Own(StartFault::Place) }
     }
 }
+
+impl From<LandingError> for NotStarted {
+    fn from(error: LandingError) -> Self {
+        match &error {
+            LandingError::Git(_) | LandingError::File { .. } => surroundings(&error),
+            _ if error.is_for_the_person() => surroundings(&error),
+            _ => error.to_string().into(),
+        }
+    }
+}
+
+impl From<WorkspaceError> for NotStarted {
+    fn from(error: WorkspaceError) -> Self {
+        if error.is_of_the_work() { error.to_string().into() } else { surroundings(&error) }
+    }
+}
+
+pub fn surroundings(error: &impl Display) -> NotStarted {
+    NotStarted { reason: error.to_string(), fault: Fault::Surroundings }
+}
+
+/// How often a workspace is begun before that is left to the person, and the pause
+/// between.
+const TRIES: u32 = 3;
+const PAUSE: Duration = Duration::from_millis(500);
 
 /// Unfinished work is saved this often.
 const SNAPSHOT_EVERY: Duration = Duration::from_secs(60);
@@ -72,7 +112,7 @@ const MOST_TURNS: u32 = 250;
 
 /// Prepares a job. It takes as long as a checkout does.
 pub fn prepare(site: &Arc<Site>, job: &Job) -> Result<Ready, NotStarted> {
-    let unusable = |reason| NotStarted { reason, fault: StartFault::Program };
+    let unusable = |reason| NotStarted { reason, fault: Fault::Own(StartFault::Program) };
     let program = site.program(&job.executor).map_err(unusable)?;
     let executor = executor::named(job.executor.as_str())
         .ok_or_else(|| unusable(format!("executor `{}` cannot run agents yet", job.executor)))?;
@@ -89,9 +129,9 @@ pub fn prepare(site: &Arc<Site>, job: &Job) -> Result<Ready, NotStarted> {
     // Left by one that was never recorded as begun, or that another follows.
     let there = site.workspaces.of(&order);
     if fs::symlink_metadata(&there.path).is_ok() {
-        site.workspaces.remove(&there).map_err(|error| error.to_string())?;
+        site.workspaces.remove(&there)?;
     }
-    let created = site.workspaces.create(&order).map_err(|error| error.to_string())?;
+    let created = create(site, &order)?;
     let workspace = created.workspace;
 
     let role = job.work.role();
@@ -158,6 +198,18 @@ pub fn prepare(site: &Arc<Site>, job: &Job) -> Result<Ready, NotStarted> {
     Ok(Ready { workspace, spec, sizes: prompt.sizes.to_string(), warnings })
 }
 
+/// Makes the workspace. What may pass by itself, such as a git that was killed, is
+/// tried again.
+fn create(site: &Site, order: &workspace::Order) -> Result<Created, WorkspaceError> {
+    for _ in 1..TRIES {
+        match site.workspaces.create(order) {
+            Err(WorkspaceError::Git(_) | WorkspaceError::Io { .. }) => thread::sleep(PAUSE),
+            done => return done,
+        }
+    }
+    site.workspaces.create(order)
+}
+
 /// The workspace of a job that was prepared earlier, perhaps by another process.
 pub fn workspace_of(site: &Site, work: &Work, start: &Oid) -> Workspace {
     site.workspaces.of(&workspace::Order {
@@ -171,28 +223,23 @@ pub fn workspace_of(site: &Site, work: &Work, start: &Oid) -> Workspace {
 }
 
 /// What the work starts from, and what is put on top of it.
-fn origin(site: &Site, job: &Job) -> Result<(Oid, Option<Restore>), String> {
-    let tip = || site.tip().map_err(|error| error.to_string());
+fn origin(site: &Site, job: &Job) -> Result<(Oid, Option<Restore>), NotStarted> {
     match &job.brief {
-        Brief::Plan { .. } => Ok((tip()?.onto, None)),
+        Brief::Plan { .. } => Ok((site.tip()?.onto, None)),
         Brief::Validate { commit, .. } => Ok((commit.clone(), None)),
         Brief::Develop { task, needs } => {
-            let point = site
-                .workspaces
-                .starting_point(&tip()?.onto, needs)
-                .map_err(|error| error.to_string())?;
-            match point {
+            let point = site.workspaces.starting_point(&site.tip()?.onto, needs);
+            match point.map_err(WorkspaceError::from)? {
                 StartPoint::Ready(start) => Ok((start, restore(site, task))),
-                StartPoint::Conflict { dependency, files } => Err(format!(
+                StartPoint::Conflict { dependency, files } => Err(NotStarted::from(format!(
                     "what it builds on does not fit together: `{dependency}` conflicts in {}",
                     files.join(", ")
-                )),
+                ))),
             }
         }
         Brief::Resolve { changeset, tasks, spending } => {
-            let order = merging::fold_order(site, changeset, tasks, spending, tip()?.onto)?;
-            let conflicted = site.landing.conflicted(&order).map_err(|error| error.to_string())?;
-            Ok((conflicted.start, None))
+            let order = merging::fold_order(site, changeset, tasks, spending, site.tip()?.onto)?;
+            Ok((site.landing.conflicted(&order)?.start, None))
         }
     }
 }
@@ -213,7 +260,7 @@ fn prompt(
     workspace: &Workspace,
     unfinished: bool,
     may_ask: bool,
-) -> Result<Prompt, String> {
+) -> Result<Prompt, NotStarted> {
     let fence = Fence::draw().map_err(|error| error.to_string())?;
     let conventions = &RepositoryNotes::read(&workspace.path);
     let (project, config, memory) = (site.project(), &site.config, None);
@@ -247,8 +294,7 @@ fn prompt(
         ),
         (Brief::Validate { task, commit }, Work::Validate { attempt, .. }) => {
             let start = start_of(site, task)?;
-            let view =
-                site.landing.changeset_view(&start, commit).map_err(|error| error.to_string())?;
+            let view = site.landing.changeset_view(&start, commit)?;
             let results = checking::acceptance_results(site, task);
             let checks: Vec<_> = results.iter().filter_map(CommandResult::as_check).collect();
             let diagnosed = checking::diagnostics_results(site, task);
@@ -308,9 +354,12 @@ fn prompt(
                 &fence,
             )
         }
-        _ => return Err("the work and what is known of it do not belong together".to_owned()),
+        _ => {
+            let why = "the work and what is known of it do not belong together";
+            return Err(why.to_owned().into());
+        }
     };
-    prompt.map_err(|error| error.to_string())
+    prompt.map_err(|error| error.to_string().into())
 }
 
 fn conflicting(changeset: &blueflame_core::state::merging::Changeset) -> &[String] {

@@ -144,6 +144,22 @@ impl HarvestError {
 }
 
 impl WorkspaceError {
+    /// Whether it lies in what the workspace is made from, and not in the disk, in
+    /// git or in the repository: then others can still be made.
+    pub fn is_of_the_work(&self) -> bool {
+        match self {
+            WorkspaceError::NoSuchStart(_) | WorkspaceError::Restore(_) => true,
+            WorkspaceError::Git(_)
+            | WorkspaceError::Replace(_)
+            | WorkspaceError::Exclude(_)
+            | WorkspaceError::Io { .. }
+            | WorkspaceError::Unsupported(_)
+            | WorkspaceError::Exists { .. }
+            | WorkspaceError::NoSpace { .. }
+            | WorkspaceError::LeadsOut { .. } => false,
+        }
+    }
+
     pub(super) fn io(step: &'static str, path: &Path, source: io::Error) -> Self {
         WorkspaceError::Io { step, path: path.to_owned(), source }
     }

@@ -12,14 +12,16 @@ use rustix::termios::{Winsize, tcsetwinsize};
 /// A program that runs in a terminal, seen from the keyboard and the screen.
 /// Carriage returns are left out of what is seen.
 pub struct Terminal {
-    ours: File,
-    child: Child,
+    pub ours: File,
+    pub child: Child,
 }
 
 impl Terminal {
     /// Starts a command in a terminal of so many columns and lines.
     pub fn start(mut command: Command, (columns, lines): (u16, u16)) -> Terminal {
-        let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        // A child that had our side would keep its own terminal open for ever.
+        let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
+        let ours = openpt(flags).unwrap();
         grantpt(&ours).unwrap();
         unlockpt(&ours).unwrap();
         let size = Winsize { ws_row: lines, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };

@@ -217,6 +217,39 @@ fn logs_go_when_they_are_old_and_the_history_stays() {
 }
 
 #[test]
+fn logs_go_when_there_are_too_many_the_oldest_first() {
+    let stage = ended();
+    let first = stage.session();
+    let tasks = [task("task-003", "three", "src/c.txt")];
+    let script = Script::new().works("task-003", &[("src/c.txt", "c\n")]).passes();
+    let stage = stage.plan(&plan(&tasks)).script(&script);
+    stage.run().exits(0);
+    let second = stage.session();
+    // The first session has much to say, the second one a little less.
+    let logs = [first.join("attempts/task-001.a1"), second.join("attempts/task-003.a1")];
+    for (directory, size) in logs.iter().zip([5_000_000, 3_000_000]) {
+        fs::write(directory.join("output.jsonl"), vec![b'x'; size]).unwrap();
+    }
+    let there = || logs.each_ref().map(|it| it.join("output.jsonl").exists());
+    stage.blueflame(&["cleanup", "--keep-logs-mb", "10"]).exits(0);
+    assert_eq!(there(), [true, true]);
+
+    let told = stage.blueflame(&["cleanup", "--dry-run", "--keep-logs-mb", "7"]).exits(0);
+    told.says("would remove  logs beyond the room for them of ses-").says("5.");
+    assert_eq!(there(), [true, true]);
+    stage.blueflame(&["cleanup", "--keep-logs-mb", "7"]).exits(0).says("logs beyond the room");
+    assert_eq!(there(), [false, true]);
+    stage.blueflame(&["cleanup", "--keep-logs-mb", "1"]).exits(0);
+    assert_eq!(there(), [false, false]);
+    // Journals are no logs.
+    for session in [&first, &second] {
+        let id = session.file_name().unwrap().to_str().unwrap();
+        stage.blueflame(&["log", id]).exits(0);
+        stage.blueflame(&["cost", id]).exits(0);
+    }
+}
+
+#[test]
 fn workspaces_of_nobody_stay_until_the_person_says_so() {
     let stage = ended();
     let stray = stage.repository().join(".trees/ses-20200101-000000/task-001.a1/work.txt");

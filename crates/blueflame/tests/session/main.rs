@@ -21,6 +21,7 @@ mod script;
 mod stage;
 mod stopping;
 mod summary;
+mod surroundings;
 #[path = "../it/terminal.rs"]
 mod terminal;
 mod thirty;

@@ -356,8 +356,13 @@ fn a_second_orchestrator_is_turned_away() {
     let stage = stage("");
     let mut running = stage.begin();
     both_wait(&mut running);
-    stage.resume().exits(6).says("another orchestrator holds this repository");
+    let told = stage.resume().exits(6).says("another orchestrator holds this repository");
+    told.says(&stage.session_id()).says(&format!("{}", running.pid()));
     stage.run().exits(6);
+    // Whoever only looks is welcome.
+    for command in ["status", "log", "cost", "replay"] {
+        stage.blueflame(&[command]).exits(0);
+    }
     stage.signal("go");
     running.end().exits(0);
     assert_eq!(stage.sessions().len(), 1);

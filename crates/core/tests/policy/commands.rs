@@ -238,6 +238,13 @@ fn listed_commands_that_change_files_follow_the_scope() {
 }
 
 #[test]
+fn an_option_in_another_alphabet_is_an_unknown_option() {
+    for line in ["git commit -\u{a0}", "git commit -aé x", "git commit -é"] {
+        assert_eq!(bash(&worker(), line).rule, "commands.flag", "{line}");
+    }
+}
+
+#[test]
 fn a_line_that_is_too_long_is_not_looked_at() {
     let verdict = bash(&worker(), &format!("echo {}", "a".repeat(64 * 1024)));
     assert_eq!(verdict.rule, "commands.too-long");

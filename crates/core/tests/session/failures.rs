@@ -96,6 +96,19 @@ fn an_agent_that_vanished_is_not_to_blame() {
 }
 
 #[test]
+fn a_machine_that_goes_down_again_and_again_costs_no_retry_and_does_not_go_on_for_ever() {
+    let mut story = Story::developing(Rules { max_retries: 0, ..rules() }, [task("a")]);
+    for attempt in 2..=6 {
+        let lost = Event::AgentLost { agent: story.agent("a"), spend: Some(Spend::default()) };
+        assert_eq!(story.fact(lost), [format!("develop a#{attempt}")]);
+        assert_eq!(story.task("a").tally.retries, 0);
+    }
+    // What takes the machine along six times may well be the task itself.
+    let lost = Event::AgentLost { agent: story.agent("a"), spend: Some(Spend::default()) };
+    assert_eq!(story.fact(lost), ["end Incomplete"]);
+}
+
+#[test]
 fn unfinished_work_is_kept_where_it_is_worth_keeping() {
     let kept = |outcome: Outcome| {
         let mut story = Story::developing(Rules { max_retries: 9, ..rules() }, [task("a")]);

@@ -84,8 +84,8 @@ fn bundle<'a>(word: &'a Argument, words: &mut std::slice::Iter<'a, Argument>) ->
     let Some(at) = letters.find(|c: char| !LETTERS.contains(c)) else {
         return if letters.is_empty() { Piece::Unknown(word) } else { Piece::Plain };
     };
-    let rest = &letters[at..];
-    match (rest.chars().next(), &rest[1.min(rest.len())..]) {
+    let mut rest = letters[at..].chars();
+    match (rest.next(), rest.as_str()) {
         (Some('m'), "") => separate(words.next(), word),
         (Some('m'), message) => Piece::Message(word, message),
         (Some('F'), "") if words.next().is_some_and(|word| word.text == "-") => Piece::Input,
