@@ -77,9 +77,11 @@ const COMMON: [&str; 11] = [
     "top_p",
 ];
 
-const MESSAGES: [&str; 6] = [
+/// claude asks with `diagnostics` why its last prompt was not in the cache.
+const MESSAGES: [&str; 7] = [
     "cache_control",
     "context_management",
+    "diagnostics",
     "output_config",
     "output_format",
     "stop_sequences",
@@ -166,7 +168,8 @@ mod tests {
                 r#"{"model":"m","messages":[],"system":[],"tools":[],"metadata":{"user_id":"u"},
                     "max_tokens":64000,"thinking":{"type":"adaptive"},
                     "context_management":{"edits":[{"type":"clear_thinking_20251015","keep":"all"}]},
-                    "output_config":{"effort":"high"},"stream":true}"#,
+                    "output_config":{"effort":"high"},"stream":true,
+                    "diagnostics":{"previous_message_id":null}}"#,
             ),
             (
                 Responses,
