@@ -10,36 +10,28 @@ use std::fmt;
 
 use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
-use serde_json::value::RawValue;
 
 use crate::dialect::Dialect;
+use crate::fields::Fields;
 
-/// The fields in which errands are asked for. A field that is there twice is an
-/// error.
-#[derive(Debug, Deserialize)]
-struct Fields<'b> {
-    #[serde(borrow)]
-    tools: Option<&'b RawValue>,
-    #[serde(borrow)]
-    mcp_servers: Option<&'b RawValue>,
-    #[serde(borrow)]
-    container: Option<&'b RawValue>,
-    #[serde(borrow)]
-    web_search_options: Option<&'b RawValue>,
-    #[serde(borrow)]
-    plugins: Option<&'b RawValue>,
-    /// Kept at the provider, with tools of its own.
-    #[serde(borrow)]
-    prompt: Option<&'b RawValue>,
-    /// In the Responses dialect, tools can be added within the conversation.
-    #[serde(borrow)]
-    input: Option<&'b RawValue>,
-}
-
-/// One entry of a conversation, as far as it brings tools along.
+/// One entry of a conversation, as far as it is more than text.
 #[derive(Debug, Deserialize)]
 struct Entry {
+    #[serde(rename = "type")]
+    kind: Option<String>,
+    role: Option<String>,
     tools: Option<Vec<Tool>>,
+}
+
+impl Entry {
+    /// Whether it only names what another conversation left at the provider. The
+    /// type of such an entry may be left out.
+    fn is_kept_elsewhere(&self) -> bool {
+        match &self.kind {
+            Some(kind) => kind == "item_reference",
+            None => self.role.is_none(),
+        }
+    }
 }
 
 #[derive(Debug, Deserialize)]
@@ -53,35 +45,33 @@ struct Tool {
 /// The errand that a request asks for, in words; `None` if it asks for none.
 pub(crate) fn wanted(dialect: Dialect, body: &[u8]) -> Result<Option<String>, serde_json::Error> {
     let fields: Fields<'_> = serde_json::from_slice(body)?;
-    for (name, value) in [
-        ("mcp_servers", fields.mcp_servers),
-        ("container", fields.container),
-        ("web_search_options", fields.web_search_options),
-        ("plugins", fields.plugins),
-        ("prompt", fields.prompt),
-    ] {
-        if value.is_some_and(|value| !matches!(value.get(), "null" | "[]")) {
-            return Ok(Some(format!("`{name}`")));
-        }
+    if let Some(name) = fields.forbidden(dialect) {
+        return Ok(Some(format!("`{}`", shown(name))));
     }
-    let mut tools: Vec<Tool> = match fields.tools {
+    let mut tools: Vec<Tool> = match fields.get("tools") {
         Some(tools) => serde_json::from_str::<Option<_>>(tools.get())?.unwrap_or_default(),
         None => Vec::new(),
     };
-    if let Some(input) = fields.input.filter(|input| input.get().starts_with('[')) {
+    // In the Responses dialect, tools can be added within the conversation.
+    if let Some(input) = fields.get("input").filter(|input| input.get().starts_with('[')) {
         let entries: Vec<Entry> = serde_json::from_str(input.get())?;
+        if entries.iter().any(Entry::is_kept_elsewhere) {
+            return Ok(Some("`item_reference`".to_owned()));
+        }
         tools.extend(entries.into_iter().filter_map(|entry| entry.tools).flatten());
     }
+    let own = |kind: &str| is_the_agents_own(dialect, kind);
     while let Some(Tool { kind, tools: inner }) = tools.pop() {
         let namespace = dialect == Dialect::Responses && kind.as_deref() == Some("namespace");
-        if let Some(kind) = kind.filter(|kind| !namespace && !is_the_agents_own(dialect, kind)) {
-            return Ok(Some(format!("the tool `{}`", shown(&kind))));
+        // Only Anthropic's tools need not say what they are.
+        if !namespace && !kind.as_deref().map_or(dialect == Dialect::Messages, own) {
+            let kind = kind.as_deref().unwrap_or("without a type");
+            return Ok(Some(format!("the tool `{}`", shown(kind))));
         }
         tools.extend(inner.into_iter().flatten());
     }
     let mut json = serde_json::Deserializer::from_slice(body);
-    let address = Look { dialect, at: At::Top }.deserialize(&mut json)?;
-    Ok(address.map(|address| format!("to fetch `{}`", shown(&address))))
+    Look { dialect, at: At::Top }.deserialize(&mut json)
 }
 
 fn shown(text: &str) -> String {
@@ -91,17 +81,28 @@ fn shown(text: &str) -> String {
 /// Whether a tool of this kind is made use of by the agent, not by the provider.
 fn is_the_agents_own(dialect: Dialect, kind: &str) -> bool {
     match dialect {
-        // The last only looks through the tools of the same request.
+        // The last two only look through the tools of the same request.
         Dialect::Messages => {
-            let dated = ["bash_", "text_editor_", "computer_", "memory_", "tool_search_tool_"];
-            kind == "custom" || dated.iter().any(|start| kind.starts_with(start))
+            let dated = [
+                "bash",
+                "text_editor",
+                "computer",
+                "memory",
+                "tool_search_tool_regex",
+                "tool_search_tool_bm25",
+            ];
+            let is_date = |date: &str| date.len() == 8 && date.bytes().all(|b| b.is_ascii_digit());
+            let split = kind.rsplit_once('_');
+            kind == "custom"
+                || split.is_some_and(|(name, date)| dated.contains(&name) && is_date(date))
         }
         Dialect::Responses => ["function", "custom", "local_shell", "apply_patch"].contains(&kind),
         Dialect::Chat => ["function", "custom"].contains(&kind),
     }
 }
 
-/// Finds an address that the provider would fetch. Every entry of every object is
+/// Finds an address that the provider would fetch, or a name of something that
+/// it keeps. Every entry of every object is
 /// looked at, also if its name stands there twice.
 #[derive(Clone, Copy)]
 struct Look {
@@ -117,18 +118,20 @@ enum At {
     /// The source of a picture or document.
     Source,
     Address,
+    /// Bytes, in place of which some providers take an address.
+    Data,
+    /// The name of what the provider keeps.
+    Kept,
 }
 
 impl Look {
     fn under(self, key: &str) -> At {
         match (self.dialect, self.at, key) {
             (_, At::Source, "url") => At::Address,
-            (Dialect::Messages, _, "source")
-            | (
-                Dialect::Responses | Dialect::Chat,
-                _,
-                "image_url" | "video_url" | "audio_url" | "file_url",
-            ) => At::Source,
+            (Dialect::Messages, _, "source") => At::Source,
+            (_, _, "file_id" | "container_id") => At::Kept,
+            (Dialect::Responses | Dialect::Chat, _, "file_data" | "data") => At::Data,
+            (Dialect::Responses | Dialect::Chat, _, key) if key.ends_with("_url") => At::Source,
             _ => At::Elsewhere,
         }
     }
@@ -138,7 +141,7 @@ impl Look {
     fn is_no_content(self, key: &str) -> bool {
         match self.at {
             At::Top => key == "tools",
-            At::Elsewhere | At::Source | At::Address => {
+            At::Elsewhere | At::Source | At::Address | At::Data | At::Kept => {
                 self.dialect == Dialect::Messages && key == "input"
             }
         }
@@ -166,10 +169,12 @@ impl<'de> Visitor<'de> for Look {
             // In the OpenAI dialects the address may stand there itself. With
             // Anthropic this is where a search result says it is from.
             At::Source => self.dialect != Dialect::Messages,
+            At::Data => text.contains("://"),
+            At::Kept => return Ok(Some(format!("the file `{}`", shown(text)))),
             At::Top | At::Elsewhere => false,
         };
         let own = text.get(..5).is_some_and(|start| start.eq_ignore_ascii_case("data:"));
-        Ok((fetched && !own).then(|| text.to_owned()))
+        Ok((fetched && !own).then(|| format!("to fetch `{}`", shown(text))))
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
@@ -230,7 +235,24 @@ mod tests {
             (Messages, r#"{"tools":[{"name":"a"},{"type":"web_search_20250305"}]}"#, "the tool"),
             (Messages, r#"{"tools":[{"type":"web_fetch_20250910"}]}"#, "the tool"),
             (Messages, r#"{"tools":[{"type":"code_execution_20250825"}]}"#, "the tool"),
+            (Messages, r#"{"tools":[{"type":"bash_code_execution_20250825"}]}"#, "the tool"),
+            (Messages, r#"{"tools":[{"type":"text_editor_code_execution_20250825"}]}"#, "the tool"),
+            (Messages, r#"{"tools":[{"type":"bash_2025"}]}"#, "the tool"),
             (Messages, r#"{"tools":[{"type":"mcp_toolset"}]}"#, "the tool"),
+            (
+                Messages,
+                r#"{"messages":[{"content":[{"source":{"type":"file","file_id":"f"}}]}]}"#,
+                "the file",
+            ),
+            (Chat, r#"{"tools":[{"google_search":{}}]}"#, "the tool"),
+            (Chat, r#"{"messages":[{"content":[{"file":{"file_data":"URL"}}]}]}"#, "to fetch"),
+            (Chat, r#"{"messages":[{"content":[{"document_url":"URL"}]}]}"#, "to fetch"),
+            (Responses, r#"{"input":[{"id":"msg_1"}]}"#, "`item_reference`"),
+            (
+                Responses,
+                r#"{"input":[{"role":"user","content":[{"file_id":"file-1"}]}]}"#,
+                "the file",
+            ),
             (Messages, r#"{"tools":[{"type":"something_new"}]}"#, "the tool"),
             (Messages, r#"{"mcp_servers":[{"url":"x"}]}"#, "`mcp_servers`"),
             (Messages, r#"{"container":{"skills":[]}}"#, "`container`"),
@@ -259,8 +281,16 @@ mod tests {
                 "the tool",
             ),
             (Responses, r#"{"prompt":{"id":"pmpt_1"}}"#, "`prompt`"),
-            (Responses, r#"{"input":[{"content":[{"image_url":"URL"}]}]}"#, "to fetch"),
-            (Responses, r#"{"input":[{"content":[{"file_url":"URL"}]}]}"#, "to fetch"),
+            (
+                Responses,
+                r#"{"input":[{"role":"user","content":[{"image_url":"URL"}]}]}"#,
+                "to fetch",
+            ),
+            (
+                Responses,
+                r#"{"input":[{"role":"user","content":[{"file_url":"URL"}]}]}"#,
+                "to fetch",
+            ),
             (Chat, r#"{"web_search_options":{}}"#, "`web_search_options`"),
             (Chat, r#"{"plugins":[{"id":"web"}]}"#, "`plugins`"),
             (Chat, r#"{"messages":[{"content":[{"image_url":{"url":"URL"}}]}]}"#, "to fetch"),
@@ -285,7 +315,7 @@ mod tests {
             ),
             (
                 Responses,
-                r#"{"tools":[{"type":"function"},{"type":"local_shell"}],"input":[{"content":[{"image_url":"data:image/png;base64,aGk="}]},{"arguments":"{\"image_url\":\"https://a.example\"}"}]}"#,
+                r#"{"tools":[{"type":"function"},{"type":"local_shell"}],"input":[{"role":"user","content":[{"image_url":"data:image/png;base64,aGk="}]},{"type":"function_call","arguments":"{\"image_url\":\"https://a.example\"}"}]}"#,
             ),
             (
                 Responses,

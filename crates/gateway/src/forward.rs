@@ -17,12 +17,13 @@ use crate::dialect::Dialect;
 use crate::facts::Fact;
 use crate::flow::{Account, Counted, Flow};
 use crate::gateway::Inner;
+use crate::headers::strip_hop_by_hop;
 use crate::loops::Pass;
 use crate::meter::{Meter, estimate};
 use crate::provider_limit;
 use crate::recording::Open;
 use crate::refusal::{self, Refusal};
-use crate::request::{Asked, Endpoint, strip_hop_by_hop};
+use crate::request::{Asked, Endpoint};
 use crate::upstream::BodyError;
 
 type Answer = Response<UnsyncBoxBody<Bytes, BodyError>>;
@@ -71,9 +72,13 @@ impl Inner {
                 return Err(why);
             }
         }
-        let asked = Asked::receive(endpoint, request, self.timeouts.request_body).await?;
+        let within = self.timeouts.request_body;
+        let asked = Asked::receive(endpoint, request, within, &self.room).await?;
         match endpoint {
             Endpoint::Model(dialect) => {
+                if !self.models.allow(&asked.model) {
+                    return Err(Refusal::model(&asked.model));
+                }
                 if let Some(calls) = &self.calls {
                     calls.check(dialect, &asked.body)?;
                 }
@@ -209,9 +214,10 @@ fn refused(dialect: Dialect, refusal: &Refusal) -> Answer {
     let status = refusal.status(dialect);
     let mut answer = error(dialect, status, &format!("blueflame: {refusal}"));
     let headers = answer.headers_mut();
-    headers.insert(SHOULD_RETRY, HeaderValue::from_static("false"));
+    let retry = if let Refusal::Full { .. } = refusal { "true" } else { "false" };
+    headers.insert(SHOULD_RETRY, HeaderValue::from_static(retry));
     headers.insert(REFUSED, HeaderValue::from_static(refusal.kind()));
-    if let Refusal::TooLarge { .. } | Refusal::TooSlow { .. } = refusal {
+    if let Refusal::TooLarge { .. } | Refusal::TooSlow { .. } | Refusal::Full { .. } = refusal {
         // What is left of the request is not worth reading.
         headers.insert(hyper::header::CONNECTION, HeaderValue::from_static("close"));
     }

@@ -20,8 +20,10 @@ use crate::calls::Calls;
 use crate::credential::Token;
 use crate::facts::{Fact, Facts};
 use crate::loops::{LoopBreaker, LoopLimits};
+use crate::models::Models;
 use crate::prices::Prices;
 use crate::recording::{Open, Recording};
+use crate::room::Room;
 use crate::upstream::{Timeouts, Upstream};
 
 /// Connections at the same time; more wait to be accepted.
@@ -57,6 +59,8 @@ impl Listener {
 pub struct Settings {
     pub upstream: Upstream,
     pub prices: Prices,
+    /// What the agent may ask for.
+    pub models: Models,
     pub loops: LoopLimits,
     pub timeouts: Timeouts,
     /// How long a request waits for a larger grant.
@@ -71,6 +75,7 @@ impl Settings {
         Settings {
             upstream,
             prices: Prices::default(),
+            models: Models::default(),
             loops: LoopLimits::default(),
             timeouts: Timeouts::default(),
             grant_wait: Duration::from_secs(30 * 60),
@@ -94,6 +99,8 @@ pub(crate) struct Inner {
     pub(crate) upstream: Upstream,
     pub(crate) token: Token,
     pub(crate) prices: Prices,
+    pub(crate) models: Models,
+    pub(crate) room: Room,
     pub(crate) timeouts: Timeouts,
     pub(crate) grant_wait: Duration,
     pub(crate) allowance: Arc<Allowance>,
@@ -117,6 +124,8 @@ impl Gateway {
             upstream: settings.upstream,
             token,
             prices: settings.prices,
+            models: settings.models,
+            room: Room::default(),
             timeouts: settings.timeouts,
             grant_wait: settings.grant_wait,
             allowance,

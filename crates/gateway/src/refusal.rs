@@ -39,6 +39,8 @@ pub enum Refusal {
     Malformed { why: String },
     #[error("the provider is asked for more than an answer, which goes around the sandbox: {what}")]
     Errand { what: String },
+    #[error("the model `{model}` is not the one that was ordered for this agent")]
+    OtherModel { model: String },
     #[error("its tool calls are not judged: the hook that asks about them never answered")]
     Unarmed,
     #[error("a tool call was not judged: {why}")]
@@ -49,9 +51,15 @@ pub enum Refusal {
     TooLarge { most: usize },
     #[error("the request did not arrive within {} s", waited.as_secs())]
     TooSlow { waited: Duration },
+    #[error("its other requests left no room for this one within {} s", waited.as_secs())]
+    Full { waited: Duration },
 }
 
 impl Refusal {
+    pub(crate) fn model(model: &str) -> Self {
+        Refusal::OtherModel { model: model.chars().take(100).collect() }
+    }
+
     /// One word for it.
     pub fn kind(&self) -> &'static str {
         match self {
@@ -64,11 +72,13 @@ impl Refusal {
             Refusal::BadMethod => "bad_method",
             Refusal::Malformed { .. } => "malformed",
             Refusal::Errand { .. } => "errand",
+            Refusal::OtherModel { .. } => "other_model",
             Refusal::Unarmed => "unarmed",
             Refusal::Unjudged { .. } => "unjudged",
             Refusal::Turns { .. } => "turns",
             Refusal::TooLarge { .. } => "too_large",
             Refusal::TooSlow { .. } => "too_slow",
+            Refusal::Full { .. } => "full",
         }
     }
 
@@ -79,7 +89,8 @@ impl Refusal {
             Refusal::BadMethod => 405,
             Refusal::TooLarge { .. } => 413,
             Refusal::TooSlow { .. } => 408,
-            Refusal::Malformed { .. } | Refusal::Errand { .. } => 400,
+            Refusal::Full { .. } => 503,
+            Refusal::Malformed { .. } | Refusal::Errand { .. } | Refusal::OtherModel { .. } => 400,
             Refusal::Budget { .. }
             | Refusal::NoGrant { .. }
             | Refusal::Stopped { .. }

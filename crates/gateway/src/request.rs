@@ -7,19 +7,20 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use bytes::Bytes;
-use http_body_util::{BodyExt, LengthLimitError, Limited};
-use hyper::body::Incoming;
-use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
+use bytes::{Bytes, BytesMut};
+use http_body_util::BodyExt;
+use hyper::body::{Body, Incoming};
+use hyper::header::{self, HeaderMap};
 use hyper::{Method, Request};
 use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-use crate::credential::X_API_KEY;
 use crate::dialect::Dialect;
 use crate::errands;
+use crate::headers::passed_on;
 use crate::refusal::Refusal;
+use crate::room::Room;
 
 /// The largest body of a request. Providers take no more than this either.
 pub const LARGEST: usize = 32 << 20;
@@ -86,7 +87,6 @@ struct Fields<'b> {
     #[serde(borrow)]
     model: Option<Cow<'b, str>>,
     stream: Option<bool>,
-    background: Option<bool>,
     max_tokens: Option<u64>,
     max_completion_tokens: Option<u64>,
     max_output_tokens: Option<u64>,
@@ -99,30 +99,30 @@ impl Asked {
         endpoint: Endpoint,
         request: Request<Incoming>,
         within: Duration,
+        room: &Room,
     ) -> Result<Asked, Refusal> {
         let (head, body) = request.into_parts();
-        let declared = head.headers.get(header::CONTENT_LENGTH);
-        let declared = declared.and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
-        if declared.is_some_and(|length| length > LARGEST) {
+        let declared = body.size_hint().upper();
+        let most = declared.map_or(Some(LARGEST), |length| usize::try_from(length).ok());
+        let Some(most) = most.filter(|most| *most <= LARGEST) else {
             return Err(Refusal::TooLarge { most: LARGEST });
-        }
+        };
         let encoding = head.headers.get(header::CONTENT_ENCODING);
         if encoding.is_some_and(|encoding| encoding != "identity") {
             let why = "compressed requests are not read".to_owned();
             return Err(Refusal::Malformed { why });
         }
-        let collected = tokio::time::timeout(within, Limited::new(body, LARGEST).collect())
+        let taken = room.take(most, within).await?;
+        let body = tokio::time::timeout(within, whole(body, declared.map_or(0, |_| most)))
             .await
-            .map_err(|_| Refusal::TooSlow { waited: within })?;
-        let body = collected.map_err(|error| {
-            if error.is::<LengthLimitError>() {
-                Refusal::TooLarge { most: LARGEST }
-            } else {
-                Refusal::Malformed { why: "the body broke off".to_owned() }
-            }
-        })?;
-        let path_and_query = head.uri.path_and_query().map_or("/", |path| path.as_str());
-        Asked::new(endpoint, path_and_query, passed_on(&head.headers), body.to_bytes())
+            .map_err(|_| Refusal::TooSlow { waited: within })??;
+        // The one thing that an agent asks there; anything else could ask for
+        // more than the body does.
+        let query = if head.uri.query() == Some("beta=true") { "?beta=true" } else { "" };
+        let path_and_query = format!("{}{query}", head.uri.path());
+        let mut asked = Asked::new(endpoint, &path_and_query, passed_on(&head.headers), body)?;
+        asked.body = taken.hold(asked.body);
+        Ok(asked)
     }
 
     fn new(
@@ -150,9 +150,6 @@ impl Asked {
         let Endpoint::Model(dialect) = endpoint else { return Ok(asked) };
         let fields: Fields<'_> = serde_json::from_slice(&asked.body)
             .map_err(|error| malformed(format!("the body cannot be read: {error}")))?;
-        if fields.background == Some(true) {
-            return Err(malformed("answers in the background cannot be counted".to_owned()));
-        }
         let most = match dialect {
             Dialect::Messages => fields.max_tokens,
             Dialect::Responses => fields.max_output_tokens,
@@ -166,6 +163,20 @@ impl Asked {
         }
         Ok(asked)
     }
+}
+
+/// A body in one piece, in memory that was not larger at any time.
+async fn whole(mut body: Incoming, declared: usize) -> Result<Bytes, Refusal> {
+    let mut bytes = BytesMut::with_capacity(declared);
+    while let Some(frame) = body.frame().await {
+        let broken = |_| Refusal::Malformed { why: "the body broke off".to_owned() };
+        let Ok(piece) = frame.map_err(broken)?.into_data() else { continue };
+        if bytes.len() + piece.len() > LARGEST {
+            return Err(Refusal::TooLarge { most: LARGEST });
+        }
+        bytes.extend_from_slice(&piece);
+    }
+    Ok(bytes.freeze())
 }
 
 /// A JSON object with its values as they were written.
@@ -215,51 +226,6 @@ fn with_usage(body: &[u8]) -> Result<Bytes, serde_json::Error> {
     Ok(Bytes::from(text))
 }
 
-/// Headers that belong to one connection and not to the request.
-const HOP_BY_HOP: [HeaderName; 8] = [
-    header::CONNECTION,
-    header::PROXY_AUTHENTICATE,
-    header::PROXY_AUTHORIZATION,
-    header::TE,
-    header::TRAILER,
-    header::TRANSFER_ENCODING,
-    header::UPGRADE,
-    HeaderName::from_static("keep-alive"),
-];
-
-/// Takes out what must not be passed on in either direction.
-pub(crate) fn strip_hop_by_hop(headers: &mut HeaderMap) {
-    let named: Vec<HeaderName> = headers
-        .get_all(header::CONNECTION)
-        .iter()
-        .filter_map(|value| value.to_str().ok())
-        .flat_map(|value| value.split(','))
-        .filter_map(|name| name.trim().parse().ok())
-        .collect();
-    for name in HOP_BY_HOP.iter().chain(&named) {
-        headers.remove(name);
-    }
-}
-
-/// The headers of a request that go on to the provider, logins included:
-/// those are dealt with where it is known whose they are.
-fn passed_on(headers: &HeaderMap) -> HeaderMap {
-    let mut headers = headers.clone();
-    strip_hop_by_hop(&mut headers);
-    for name in [header::HOST, header::CONTENT_LENGTH, header::EXPECT, header::COOKIE] {
-        headers.remove(name);
-    }
-    // A compressed answer could not be counted.
-    headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
-    headers
-}
-
-/// Takes out whatever identifies the agent.
-pub(crate) fn strip_login(headers: &mut HeaderMap) {
-    headers.remove(header::AUTHORIZATION);
-    headers.remove(X_API_KEY);
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -299,14 +265,14 @@ mod tests {
     #[test]
     fn a_streamed_chat_always_asks_for_figures_and_is_else_unchanged() {
         for body in [
-            r#"{"model":"m","stream":true,"x":1.50,"messages":[ 1 ]}"#,
-            r#"{"model":"m","stream_options":{"include_usage":false,"a":1},"stream":true,"x":1.50,"messages":[ 1 ]}"#,
-            r#"{"model":"m","stream":true,"stream_options":null,"x":1.50,"messages":[ 1 ]}"#,
+            r#"{"model":"m","stream":true,"top_p":1.50,"messages":[ 1 ]}"#,
+            r#"{"model":"m","stream_options":{"include_usage":false,"a":1},"stream":true,"top_p":1.50,"messages":[ 1 ]}"#,
+            r#"{"model":"m","stream":true,"stream_options":null,"top_p":1.50,"messages":[ 1 ]}"#,
         ] {
             let asked = asked(Dialect::Chat, body).unwrap();
             let text = std::str::from_utf8(&asked.body).unwrap();
             assert!(text.contains(r#""include_usage":true"#), "{text}");
-            assert!(text.contains(r#""x":1.50,"messages":[ 1 ]"#), "{text}");
+            assert!(text.contains(r#""top_p":1.50,"messages":[ 1 ]"#), "{text}");
             assert_eq!(text.matches("stream_options").count(), 1);
         }
         let plain = r#"{"model":"m","messages":[]}"#;
@@ -319,7 +285,6 @@ mod tests {
             r#"{"model":"cheap","model":"dear"}"#,
             r#"{"model":"cheap","mod\u0065l":"dear"}"#,
             r#"{"model":"m","stream":false,"stream":true}"#,
-            r#"{"model":"m","background":true}"#,
             "[]",
             "",
             "{",
@@ -328,28 +293,5 @@ mod tests {
                 assert_eq!(asked(dialect, body).unwrap_err().kind(), "malformed", "{body}");
             }
         }
-    }
-
-    #[test]
-    fn what_belongs_to_the_connection_stays_behind() {
-        let mut headers = HeaderMap::new();
-        for (name, value) in [
-            ("connection", "close, X-Private"),
-            ("x-private", "1"),
-            ("transfer-encoding", "chunked"),
-            ("proxy-authorization", "x"),
-            ("upgrade", "h2c"),
-            ("host", "evil.example"),
-            ("accept-encoding", "gzip"),
-            ("anthropic-beta", "tools"),
-        ] {
-            headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
-        }
-        let passed = passed_on(&headers);
-        assert_eq!(passed.len(), 2, "{passed:?}");
-        assert_eq!(
-            (&passed["anthropic-beta"], &passed["accept-encoding"]),
-            (&HeaderValue::from_static("tools"), &HeaderValue::from_static("identity"),)
-        );
     }
 }

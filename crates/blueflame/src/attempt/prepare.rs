@@ -16,6 +16,7 @@ use blueflame_gateway::allowance::Allowance;
 use blueflame_gateway::credential::{Credential, Token};
 use blueflame_gateway::dialect::Dialect;
 use blueflame_gateway::gateway::{Gateway, Listener, Settings};
+use blueflame_gateway::models::Models;
 use blueflame_gateway::prices::Prices;
 use blueflame_gateway::recording::Recording;
 use blueflame_gateway::upstream::{Surroundings, Upstream};
@@ -278,6 +279,7 @@ fn settings(
     let upstream = Upstream::configured(&model.gateway, &surroundings).map_err(cannot)?;
     let mut settings = Settings::new(upstream);
     settings.prices = Prices::configured(&model.gateway);
+    settings.models = Models::Ordered(spec.order.model.clone());
     settings.grant_wait = spec.limits.grant_wait;
     if model.gateway.record {
         settings.recording = Some(Recording::open(&directory.recording_file()).map_err(cannot)?);

@@ -16,7 +16,8 @@ use hyper_util::rt::{TokioExecutor, TokioTimer};
 
 use super::{Body, BodyError, NoAnswer, Trust};
 use crate::credential::Credential;
-use crate::request::{Asked, Endpoint, strip_login};
+use crate::headers::strip_login;
+use crate::request::{Asked, Endpoint};
 
 /// A provider and how to log in there.
 #[derive(Clone, Debug)]

@@ -6,6 +6,7 @@ use std::time::Duration;
 use blueflame_gateway::allowance::Allowance;
 use blueflame_gateway::credential::Token;
 use blueflame_gateway::gateway::{Gateway, Listener, Settings};
+use blueflame_gateway::models::Models;
 use blueflame_gateway::script::Script;
 use blueflame_gateway::upstream::{Timeouts, Upstream};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -208,4 +209,136 @@ async fn the_gateway_cases_of_the_corpus_have_their_verdicts() {
     let reached = provider.requests();
     assert!(!reached.is_empty());
     assert!(reached.iter().all(|request| !request.head.contains("elsewhere")), "{reached:?}");
+}
+
+/// A request of each dialect, as an agent makes it.
+fn ordinary() -> [(&'static str, &'static str); 3] {
+    [
+        ("/v1/messages", MESSAGES),
+        (
+            "/v1/chat/completions",
+            r#"{"model":"claude-sonnet-5","messages":[{"role":"user","content":"hi"}]}"#,
+        ),
+        ("/v1/responses", r#"{"model":"claude-sonnet-5","store":false,"input":"hi"}"#),
+    ]
+}
+
+/// In every dialect: what a provider knows under one name today, it may know in
+/// another dialect tomorrow.
+#[tokio::test]
+async fn fields_that_no_agent_sends_are_refused_by_name() {
+    let provider = provider().await;
+    let served = serve_provider(&provider).await;
+    for (path, body) in ordinary() {
+        for (name, value) in [
+            ("data_sources", r#"[{"type":"azure_search"}]"#),
+            ("search_parameters", r#"{"mode":"on"}"#),
+            ("enable_search", "true"),
+            ("web_search_options", "{}"),
+            ("extra_body", r#"{"enable_search":true}"#),
+            ("previous_response_id", r#""resp_1""#),
+            ("conversation", r#""conv_1""#),
+            ("background", "true"),
+            ("mcp_servers", r#"[{"url":"https://evil.example"}]"#),
+            ("container", r#""cntr_1""#),
+            ("plugins", r#"[{"id":"web"}]"#),
+            ("prompt", r#"{"id":"pmpt_1"}"#),
+            ("models", r#"["other"]"#),
+            ("service_tier", r#""priority""#),
+            ("speed", r#""fast""#),
+            ("never_heard_of", "1"),
+        ] {
+            let body = body.replacen('{', &format!("{{\"{name}\":{value},"), 1);
+            let answer = served.ask(path, &body).await;
+            assert!(answer.contains("x-blueflame-refused: errand"), "{path} {name}: {answer}");
+            assert!(answer.contains(&format!("`{name}`")), "{path} {name}: {answer}");
+        }
+    }
+    let kept = r#"{"model":"m","store":true,"input":"hi"}"#;
+    assert_eq!(status(&served.ask("/v1/responses", kept).await), 400);
+    assert_eq!(provider.requests().len(), 0);
+    for (path, body) in ordinary() {
+        assert_eq!(status(&served.ask(path, body).await), 200, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn tools_and_things_at_the_provider_are_refused() {
+    let provider = provider().await;
+    let served = serve_provider(&provider).await;
+    let chat = "/v1/chat/completions";
+    let responses = "/v1/responses";
+    for (path, body) in [
+        ("/v1/messages", r#"{"tools":[{"type":"bash_code_execution_20250825","name":"b"}]}"#),
+        ("/v1/messages", r#"{"tools":[{"type":"text_editor_code_execution_20250825"}]}"#),
+        ("/v1/messages", r#"{"tools":[{"type":"bash_20250124x"}]}"#),
+        (
+            "/v1/messages",
+            r#"{"messages":[{"content":[{"type":"document","source":{"type":"file","file_id":"f"}}]}]}"#,
+        ),
+        (
+            "/v1/messages",
+            r#"{"messages":[{"content":[{"type":"container_upload","file_id":"f"}]}]}"#,
+        ),
+        (chat, r#"{"messages":[{"content":[{"type":"file","file":{"file_id":"file-1"}}]}]}"#),
+        (chat, r#"{"messages":[{"content":[{"file":{"file_data":"https://evil.example/"}}]}]}"#),
+        (chat, r#"{"messages":[{"content":[{"document_url":"https://evil.example/"}]}]}"#),
+        (chat, r#"{"tools":[{"google_search":{}}]}"#),
+        (chat, r#"{"tools":[{"type":"builtin_function","function":{"name":"$web_search"}}]}"#),
+        (responses, r#"{"input":[{"type":"item_reference","id":"msg_1"}]}"#),
+        (responses, r#"{"input":[{"id":"msg_1"}]}"#),
+        (responses, r#"{"input":[{"role":"user","content":[{"file_id":"file-1"}]}]}"#),
+    ] {
+        let answer = served.ask(path, body).await;
+        assert!(answer.contains("x-blueflame-refused: errand"), "{body}: {answer}");
+    }
+    assert_eq!(provider.requests().len(), 0);
+    let own = MESSAGES.replacen('{', r#"{"tools":[{"type":"bash_20250124","name":"bash"}],"#, 1);
+    assert_eq!(status(&served.ask("/v1/messages", &own).await), 200);
+}
+
+#[tokio::test]
+async fn another_model_than_the_ordered_one_is_refused() {
+    let provider = provider().await;
+    let models = Models::Ordered("sonnet".to_owned());
+    let settings = Settings { models, ..Settings::new(provider.upstream()) };
+    let served = serve(settings, Allowance::unlimited()).await;
+    for (path, body) in ordinary() {
+        for other in ["claude-opus-4-8", "claude-sonnet-5:online", "gpt-4o-search-preview", ""] {
+            let answer = served.ask(path, &body.replace("claude-sonnet-5", other)).await;
+            assert!(answer.contains("x-blueflame-refused: other_model"), "{other}: {answer}");
+        }
+        let none = body.replace(r#""model":"claude-sonnet-5","#, "");
+        assert_eq!(status(&served.ask(path, &none).await), 400, "{none}");
+    }
+    assert_eq!(provider.requests().len(), 0);
+    assert_eq!(status(&served.ask_messages().await), 200);
+}
+
+#[tokio::test]
+async fn headers_and_queries_that_ask_for_more_stay_behind() {
+    let provider = provider().await;
+    let served = serve_provider(&provider).await;
+    let sent = "anthropic-version: 2023-06-01\r\nx-stainless-lang: js\r\nuser-agent: claude-cli\r\n\
+        anthropic-beta: effort-2025-11-24,code-execution-2025-08-25, MCP-Client-2025-04-04\r\n\
+        anthropic-beta: files-api-2025-04-14\r\nopenai-organization: evil\r\n\
+        openai-project: evil\r\nhelicone-target-url: https://evil.example\r\n\
+        x-forwarded-host: evil.example\r\nforwarded: host=evil\r\ncookie: evil=1\r\n";
+    let request = served.post("/v1/messages?beta=true&web=evil", MESSAGES).replacen(
+        "\r\n",
+        &format!("\r\n{sent}"),
+        1,
+    );
+    assert_eq!(status(&served.exchange(request).await), 200);
+    let head = &provider.requests()[0].head;
+    assert!(!head.contains("evil"), "{head}");
+    for passed in
+        ["anthropic-version: 2023-06-01", "x-stainless-lang: js", "user-agent: claude-cli"]
+    {
+        assert!(head.contains(passed), "{head}");
+    }
+    let betas: Vec<&str> = head.lines().filter(|line| line.starts_with("anthropic-beta")).collect();
+    assert_eq!(betas, ["anthropic-beta: effort-2025-11-24"]);
+    served.ask("/v1/messages?beta=true", MESSAGES).await;
+    assert!(provider.requests()[1].head.starts_with("post /v1/messages?beta=true http"));
 }
