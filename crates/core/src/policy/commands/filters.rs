@@ -25,9 +25,8 @@ enum Filter {
 
 fn filter(program: &str) -> Option<Filter> {
     Some(match program {
-        "echo" | "printf" | "true" | "false" | ":" | "pwd" | "tr" | "basename" | "dirname" => {
-            Filter::Text
-        }
+        "echo" | "printf" | "true" | "false" | ":" | "pwd" | "tr" | "basename" | "dirname"
+        | "nproc" => Filter::Text,
         "cat" | "nl" | "ls" => Filter::Files { refused: &[], valued: &[] },
         "head" => Filter::Files { refused: &[], valued: &["-n", "-c", "--lines", "--bytes"] },
         "tail" => Filter::Files {

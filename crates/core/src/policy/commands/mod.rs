@@ -8,6 +8,7 @@ mod commit;
 mod filters;
 mod git;
 mod hints;
+mod make;
 mod programs;
 mod simple;
 

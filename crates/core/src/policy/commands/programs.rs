@@ -7,14 +7,13 @@
 
 use super::super::verdict::{Rule, deny};
 use super::argument::Argument;
-use super::filters::is_option;
 use super::simple::Call;
-use super::{Walk, Walked};
+use super::{Walk, Walked, make};
 
 pub(super) fn judge(walk: &Walk<'_>, call: &Call<'_>) -> Walked<()> {
     match call.program {
         "go" => go(walk, call),
-        "make" | "gmake" => make(walk, call),
+        "make" | "gmake" => make::judge(walk, call),
         "npm" | "pnpm" | "yarn" => npm(walk, call),
         "cargo" => cargo(walk, call),
         "rm" | "rmdir" | "mv" | "touch" | "mkdir" | "chmod" | "truncate" => {
@@ -48,7 +47,7 @@ pub(super) fn timed(arguments: &[Argument]) -> Walked<&[Argument]> {
     deny(Rule::CommandArgument, "`timeout` is not understood. Write `timeout SECONDS COMMAND`.")
 }
 
-fn refuse(call: &Call<'_>, option: &str) -> Walked<()> {
+pub(super) fn refuse(call: &Call<'_>, option: &str) -> Walked<()> {
     let program = call.program;
     deny(
         Rule::CommandFlag,
@@ -145,47 +144,6 @@ fn go(walk: &Walk<'_>, call: &Call<'_>) -> Walked<()> {
         } else if !TEXTS.contains(&name) {
             walk.pieces(value, call)?;
         }
-    }
-    Ok(())
-}
-
-fn make(walk: &Walk<'_>, call: &Call<'_>) -> Walked<()> {
-    const REFUSED: &[&str] = &[
-        "--directory",
-        "--file",
-        "--makefile",
-        "--eval",
-        "--include-dir",
-        "--environment-overrides",
-        "--assume-new",
-        "--what-if",
-        "--new-file",
-        "--old-file",
-        "--assume-old",
-    ];
-    for word in call.arguments {
-        let text = word.literal()?;
-        if text.starts_with("--") {
-            if REFUSED.iter().any(|option| is_option(text, option)) {
-                return refuse(call, text);
-            }
-        } else if let Some(bundle) = text.strip_prefix('-') {
-            if !bundle.chars().all(|c| "bBdhijklmnOpqrRsStvw.".contains(c) || c.is_ascii_digit()) {
-                return refuse(call, text);
-            }
-        } else if let Some((name, value)) = text.split_once('=') {
-            let name = name.trim_end_matches([':', '?', '+', '!']);
-            let plain = |c: char| c.is_ascii_alphanumeric() || "_.,-".contains(c);
-            let changes = ["SHELL", ".SHELLFLAGS", "VPATH"].contains(&name)
-                || name.contains("MAKE")
-                || name.ends_with("FLAGS");
-            if changes || !value.chars().all(plain) {
-                return refuse(call, text);
-            }
-        } else if text.contains(['$', '`', '(']) {
-            return refuse(call, text);
-        }
-        walk.plain(word, call)?;
     }
     Ok(())
 }

@@ -75,16 +75,21 @@ impl Walk<'_> {
         for word in &simple.words {
             arguments.push(self.argument(word, from)?);
         }
-        let mut input = None;
-        for redirect in &simple.redirects {
-            if let Redirect::Text(index) = redirect {
-                input = match self.texts.get(*index) {
-                    Some(HereText::Literal(text) | HereText::Expanded(text)) => Some(text.as_str()),
-                    None => None,
-                };
-            }
-        }
+        let input = self.only_text(&simple.redirects);
         self.program(&arguments, input, from)
+    }
+
+    /// The text that a command reads, if it is given nothing else to read.
+    fn only_text(&self, redirects: &[Redirect]) -> Option<&str> {
+        let mut inputs = redirects.iter().filter(|redirect| match redirect {
+            Redirect::Read(_) | Redirect::Text(_) | Redirect::Word(_) => true,
+            Redirect::Write(_) | Redirect::Duplicate => false,
+        });
+        let (Some(Redirect::Text(index)), None) = (inputs.next(), inputs.next()) else {
+            return None;
+        };
+        let (HereText::Literal(text) | HereText::Expanded(text)) = self.texts.get(*index)?;
+        Some(text)
     }
 
     /// Judges a program with its arguments.
