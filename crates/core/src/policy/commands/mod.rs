@@ -7,10 +7,12 @@ mod argument;
 mod commit;
 mod filters;
 mod git;
+mod grep;
 mod hints;
 mod make;
 mod programs;
 mod simple;
+mod wildcards;
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};

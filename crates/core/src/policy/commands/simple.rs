@@ -6,7 +6,7 @@ use super::super::paths::some_of;
 use super::super::shell::{HereText, Redirect, Simple};
 use super::super::verdict::{Rule, deny};
 use super::argument::Argument;
-use super::{After, Directories, Walk, Walked, filters, git, hints, programs};
+use super::{After, Directories, Walk, Walked, filters, git, grep, hints, programs};
 use crate::ids::Role;
 
 /// Variables that may be set for a command: they change how it talks, not
@@ -200,7 +200,7 @@ impl Walk<'_> {
 fn spoken<'c>(call: &Call<'c>) -> Vec<&'c Argument> {
     match call.program {
         "echo" | "printf" | "true" | "false" | ":" => Vec::new(),
-        "grep" => filters::grep_files(call.arguments),
+        "grep" => grep::files(call.arguments),
         "git" => git::without_messages(call.arguments),
         _ => call.arguments.iter().collect(),
     }
