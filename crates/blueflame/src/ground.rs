@@ -52,6 +52,11 @@ impl Ground for RealGround {
             Err(why) => Resolved::Lost(why),
         }
     }
+
+    fn names_in(&self, directory: &str) -> Vec<String> {
+        let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+        entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
+    }
 }
 
 fn follow(path: &str) -> Result<(String, Found), String> {
@@ -176,6 +181,10 @@ mod tests {
             let path = format!("{}/{path}", ws.display());
             assert_eq!(ground.resolve(&path), expected, "{path}");
         }
+        let mut names = ground.names_in(ws.join("src").to_str().unwrap());
+        names.sort();
+        assert_eq!(names, ["a.rs", "dangling", "deep", "near", "out", "pipe", "round", "twice"]);
+        assert!(ground.names_in(ws.join("none").to_str().unwrap()).is_empty());
         for path in ["src/round", "src/round/x", "src/a.rs/x"] {
             let path = format!("{}/{path}", ws.display());
             assert!(matches!(ground.resolve(&path), Resolved::Lost(_)), "{path}");

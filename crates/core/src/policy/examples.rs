@@ -49,6 +49,10 @@ impl Ground for Empty {
         let found = if path == WORKSPACE { Found::Directory } else { Found::Nothing };
         Resolved::At { path, found }
     }
+
+    fn names_in(&self, _: &str) -> Vec<String> {
+        Vec::new()
+    }
 }
 
 /// Calls that are denied whatever is configured.

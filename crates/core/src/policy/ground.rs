@@ -9,6 +9,10 @@ pub trait Ground {
     /// Follows an absolute path as the system would: through symbolic links,
     /// also dangling ones, as far as it exists; what does not exist is kept.
     fn resolve(&self, path: &str) -> Resolved;
+
+    /// The names in a directory, whatever they are; none if there is no such
+    /// directory. A name that is no text has `U+FFFD` in it.
+    fn names_in(&self, directory: &str) -> Vec<String>;
 }
 
 /// Where a path leads.

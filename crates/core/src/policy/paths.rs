@@ -91,13 +91,15 @@ impl Policy {
                 );
             }
         };
-        match self.zone(&resolved, ground.workspace()) {
+        // `..` out of a workspace leads to its neighbours, wherever it lies.
+        let climbs = !path.starts_with('/') && path.split('/').any(|name| name == "..");
+        match self.zone(&resolved, ground.workspace(), climbs) {
             Some(zone) => Ok(Place { zone, found }),
             None => deny(Rule::PathOutside, outside(path, ground)),
         }
     }
 
-    fn zone(&self, resolved: &str, workspace: &str) -> Option<Zone> {
+    fn zone(&self, resolved: &str, workspace: &str, climbs: bool) -> Option<Zone> {
         if let Some(inside) = below(resolved, workspace) {
             return Some(Zone::Inside(inside.to_owned()));
         }
@@ -105,7 +107,8 @@ impl Policy {
             // A workspace that itself lies there has neighbours to be kept from.
             below(resolved, directory).is_some_and(|name| {
                 let shared = lies_in(workspace, directory);
-                !name.is_empty() && (!shared || !name.contains('/'))
+                let apart = !climbs && !name.contains('/') && !lies_in(workspace, resolved);
+                !name.is_empty() && (!shared || apart)
             })
         });
         temporary.then_some(Zone::Temporary)

@@ -182,7 +182,21 @@ impl Policy {
                 "commands in the background would outlive the call. Run it in the foreground.",
             );
         }
-        self.judge_command(input.text("command")?, cwd, ground)
+        let command = input.text("command")?;
+        // Another key may say where the command runs, or how it is confined.
+        let known = ["command", "description", "timeout", "run_in_background"];
+        let says = |value: &Value| !matches!(value, Value::Null | Value::Bool(false));
+        let keys = input.0.as_object().into_iter().flatten();
+        for (key, value) in keys {
+            if !known.contains(&key.as_str()) && says(value) {
+                let key = key.escape_debug();
+                return deny(
+                    Rule::ToolInput,
+                    format!("what `{key}` does to a command is not known. Leave it out."),
+                );
+            }
+        }
+        self.judge_command(command, cwd, ground)
     }
 
     /// Judges a pattern of file names that is looked for below a directory.

@@ -87,6 +87,13 @@ impl Ground for Fake {
         };
         Resolved::At { path: if at.is_empty() { "/".to_owned() } else { at }, found }
     }
+
+    fn names_in(&self, directory: &str) -> Vec<String> {
+        let Resolved::At { path, .. } = self.resolve(directory) else { return Vec::new() };
+        let inside = format!("{}/", path.trim_end_matches('/'));
+        let below = self.0.keys().filter_map(|path| path.strip_prefix(&inside));
+        below.filter(|name| !name.is_empty() && !name.contains('/')).map(str::to_owned).collect()
+    }
 }
 
 /// Rules from a configuration, for a role, with everything in scope.

@@ -215,6 +215,9 @@ const TRAPS: &[&str] = &[
     "2>&1 evil",
     "3<&0 evil",
     "{fd}> src/x evil",
+    "printf {fd}>src/x -v 'a[$(evil)]' y",
+    "printf {fd}>&2 -v 'a[$(evil)]' y",
+    "test {fd}</dev/null -v 'a[$(evil)]'",
     "exec 3<> evil",
 ];
 
@@ -357,6 +360,9 @@ fn tail(chance: &mut Chance) -> String {
         " $((1+1))",
         " $[1+1]",
         " =(evil)",
+        " {fd}>src/x",
+        " {fd}<src/a",
+        " {fd}>&2 evil",
     ];
     if chance.once_in(4) {
         return format!(" {}", chance.of_list(TRAPS));

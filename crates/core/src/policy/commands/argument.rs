@@ -80,7 +80,7 @@ impl Walk<'_> {
                         }
                         _ => {
                             gap = gap.max(if *quoted { Gap::Quoted } else { Gap::Loose });
-                            text.push_str("$(...)");
+                            text.push_str(if is_count(body) { "$(nproc)" } else { "$(...)" });
                         }
                     }
                 }
@@ -102,6 +102,13 @@ impl Walk<'_> {
             HereText::Literal(_) | HereText::Expanded(_) => None,
         }
     }
+}
+
+/// `nproc`, which prints a number.
+fn is_count(body: &Node) -> bool {
+    let Node::Simple(Simple { assignments, words, redirects }) = body else { return false };
+    let alone = assignments.is_empty() && redirects.is_empty();
+    alone && matches!(words.as_slice(), [word] if word.literal().is_some_and(|it| it == "nproc"))
 }
 
 /// Whether the shell would make several words of a value, or look for files.

@@ -4,7 +4,7 @@ use super::super::Policy;
 use super::super::verdict::{Judged, Rule, deny};
 use super::argument::Argument;
 use super::simple::Call;
-use super::{Walk, Walked};
+use super::{Walk, Walked, git};
 
 /// Options without a value.
 const PLAIN: &[&str] = &[
@@ -142,7 +142,10 @@ pub(super) fn judge(walk: &Walk<'_>, call: &Call<'_>, arguments: &[Argument]) ->
                     );
                 }
             },
-            Piece::Path(word) => walk.plain(word, call)?,
+            Piece::Path(word) => {
+                git::pathspec(walk, word, call)?;
+                git::added(walk, word, call)?;
+            }
             Piece::Unknown(word) => {
                 return deny(
                     Rule::CommandFlag,

@@ -4,7 +4,7 @@
 use super::super::verdict::{Rule, deny};
 use super::argument::Argument;
 use super::simple::Call;
-use super::{Walk, Walked};
+use super::{Walk, Walked, grep};
 
 /// What a filter does with its arguments.
 enum Filter {
@@ -25,9 +25,8 @@ enum Filter {
 
 fn filter(program: &str) -> Option<Filter> {
     Some(match program {
-        "echo" | "printf" | "true" | "false" | ":" | "pwd" | "tr" | "basename" | "dirname" => {
-            Filter::Text
-        }
+        "echo" | "printf" | "true" | "false" | ":" | "pwd" | "tr" | "basename" | "dirname"
+        | "nproc" => Filter::Text,
         "cat" | "nl" | "ls" => Filter::Files { refused: &[], valued: &[] },
         "head" => Filter::Files { refused: &[], valued: &["-n", "-c", "--lines", "--bytes"] },
         "tail" => Filter::Files {
@@ -75,16 +74,7 @@ pub(super) fn judge(walk: &Walk<'_>, call: &Call<'_>) -> Walked<bool> {
                 walk.file(word, call)?;
             }
         }
-        Filter::Grep => {
-            for word in call.arguments {
-                grep_option(walk, word)?;
-            }
-            for word in grep_files(call.arguments) {
-                if word.text.len() < 2 || !word.text.starts_with('-') {
-                    walk.file(word, call)?;
-                }
-            }
-        }
+        Filter::Grep => grep::judge(walk, call)?,
         Filter::Uniq => {
             let files = operands(call, &[], &["-f", "-s", "-w"])?;
             if files.len() > 1 {
@@ -139,36 +129,6 @@ fn test(walk: &Walk<'_>, call: &Call<'_>) -> Walked<()> {
     Ok(())
 }
 
-fn grep_option(walk: &Walk<'_>, word: &Argument) -> Walked<()> {
-    if !word.known() || word.glob && word.text.starts_with(['*', '?', '[']) {
-        return deny(
-            Rule::CommandArgument,
-            format!("`{}` is decided by the shell only. Quote it.", word.text),
-        );
-    }
-    let Some(option) = word.text.strip_prefix('-') else { return Ok(()) };
-    let refused = match option.strip_prefix('-') {
-        Some(long) => {
-            let name = long.split('=').next().unwrap_or_default();
-            let refused = ["file", "exclude-from", "dereference-recursive"];
-            !name.is_empty() && refused.iter().any(|refused| refused.starts_with(name))
-        }
-        None => option.contains('R') || option.contains('f') && option != "f",
-    };
-    if refused {
-        return deny(
-            Rule::CommandFlag,
-            "`grep` follows no links and takes no file of patterns here. Use -r and -e.",
-        );
-    }
-    match option.split_once('=') {
-        Some(("-include", glob)) if walk.policy.seeks_secrets(glob) => {
-            deny(Rule::PathSecret, format!("`{glob}` looks for secrets. Search other files."))
-        }
-        _ => Ok(()),
-    }
-}
-
 /// The arguments that are no options, if no option is refused.
 fn operands<'c>(call: &Call<'c>, refused: &[&str], valued: &[&str]) -> Walked<Vec<&'c Argument>> {
     let mut operands = Vec::new();
@@ -212,55 +172,12 @@ pub(super) fn is_option(written: &str, option: &str) -> bool {
     }
 }
 
-/// The files that `grep` reads, and its options; without the pattern.
-pub(super) fn grep_files(arguments: &[Argument]) -> Vec<&Argument> {
-    const VALUED: &[&str] = &["-A", "-B", "-C", "-m", "--max-count", "--context"];
-    let explicit = arguments.iter().any(|word| {
-        let short = word.text.starts_with('-') && !word.text.starts_with("--");
-        short && (word.text.contains('e') || word.text.contains('f'))
-            || word.text.starts_with("--regexp")
-            || word.text.starts_with("--file")
-    });
-    let mut files = Vec::new();
-    let mut pattern_seen = explicit;
-    let mut words = arguments.iter();
-    while let Some(word) = words.next() {
-        if word.text == "-e" || VALUED.contains(&word.text.as_str()) {
-            words.next();
-        } else if word.text.starts_with('-') || pattern_seen {
-            files.push(word);
-        } else {
-            pattern_seen = true;
-        }
-    }
-    files
-}
-
 impl Walk<'_> {
     /// Judges a file that is read; wildcards may stand behind a plain beginning.
     pub(super) fn file(&self, word: &Argument, call: &Call<'_>) -> Walked<()> {
         if !word.glob {
             return self.reads(word.literal()?, call.from);
         }
-        if !word.known() || word.tilde {
-            return word.literal().map(|_| ());
-        }
-        if word.text.starts_with(['*', '?', '[', '-']) {
-            return deny(
-                Rule::CommandArgument,
-                format!("`{0}` could become an option. Write `./{0}`.", word.text),
-            );
-        }
-        if self.policy.seeks_secrets(&word.text) {
-            return deny(
-                Rule::PathSecret,
-                format!("`{}` looks for secrets. Name other files.", word.text),
-            );
-        }
-        for cwd in call.from {
-            self.look()?;
-            self.policy.judge_glob(&word.text, cwd, cwd, self.ground)?;
-        }
-        Ok(())
+        self.wild_file(word, call)
     }
 }

@@ -4,6 +4,7 @@ use super::super::verdict::{Rule, deny};
 use super::argument::Argument;
 use super::filters::is_option;
 use super::simple::Call;
+use super::wildcards::is_wild;
 use super::{Walk, Walked, commit, programs};
 
 /// Options that run programs, or read and write beside the repository.
@@ -25,7 +26,15 @@ const REFUSED: &[&str] = &[
     "--contents",
     "--edit",
     "--interactive",
+    "--pathspec-from-file",
 ];
+
+/// Options whose value is only text; it may be the next word.
+const TEXTS: &[&str] =
+    &["--grep", "--author", "--since", "--until", "--after", "--before", "-S", "-G"];
+
+/// Options whose value, if they have one, stands behind `=`.
+const FORMATS: &[&str] = &["--format", "--pretty"];
 
 /// Whole options that a refused one begins with.
 const HARMLESS: &[&str] = &["--text"];
@@ -127,7 +136,7 @@ pub(super) fn judge(walk: &Walk<'_>, call: &Call<'_>) -> Walked<()> {
     while let Some(word) = words.next() {
         let text = word.text.as_str();
         if paths_only || !text.starts_with('-') || text == "-" {
-            walk.plain(word, call)?;
+            pathspec(walk, word, call)?;
             if sub == "add" {
                 added(walk, word, call)?;
             }
@@ -139,19 +148,18 @@ pub(super) fn judge(walk: &Walk<'_>, call: &Call<'_>) -> Walked<()> {
             continue;
         }
         option(sub, text)?;
-        let is_text = |option: &&str| text == *option || text.starts_with(&format!("{option}="));
-        if [
-            "--format", "--pretty", "--grep", "--author", "--since", "--until", "--after",
-            "--before", "-S", "-G",
-        ]
-        .iter()
-        .any(is_text)
-        {
-            if !text.contains('=') && text.starts_with("--") && text != "--pretty"
-                || text.len() == 2
-            {
-                words.next().map_or(Ok(""), Argument::literal)?;
+        let begins = |option: &&str| text.starts_with(&format!("{option}="));
+        if FORMATS.iter().any(|option| text == *option || begins(&option)) {
+            continue;
+        }
+        if TEXTS.contains(&text) {
+            let value = words.next().map_or(Ok(""), Argument::literal)?;
+            if value.starts_with('-') {
+                return refuse(value, "as a value");
             }
+            continue;
+        }
+        if TEXTS.iter().any(begins) || text.starts_with("-S") || text.starts_with("-G") {
             continue;
         }
         walk.plain(word, call)?;
@@ -193,8 +201,27 @@ fn refuse(option: &str, place: &str) -> Walked<()> {
     )
 }
 
+/// Judges a word that may be a path, a pattern of paths, or a revision.
+pub(super) fn pathspec(walk: &Walk<'_>, word: &Argument, call: &Call<'_>) -> Walked<()> {
+    let text = word.text.as_str();
+    if let Some(magic) = text.strip_prefix(':') {
+        // What is left out is not shown.
+        if magic.starts_with(['!', '^']) || magic.starts_with("(exclude)") {
+            return word.literal().map(|_| ());
+        }
+        return deny(
+            Rule::CommandArgument,
+            format!("`{text}` selects files in a way that is not judged. Name the files."),
+        );
+    }
+    if !word.glob && is_wild(text) {
+        walk.pattern(text)?;
+    }
+    walk.plain(word, call)
+}
+
 /// What is blocked is not added either; the rest is checked in the commit.
-fn added(walk: &Walk<'_>, word: &Argument, call: &Call<'_>) -> Walked<()> {
+pub(super) fn added(walk: &Walk<'_>, word: &Argument, call: &Call<'_>) -> Walked<()> {
     for cwd in call.from {
         let Ok(place) = walk.policy.place(&word.text, cwd, walk.ground) else { continue };
         let super::Zone::Inside(inside) = place.zone else { continue };

@@ -7,9 +7,12 @@ mod argument;
 mod commit;
 mod filters;
 mod git;
+mod grep;
 mod hints;
+mod make;
 mod programs;
 mod simple;
+mod wildcards;
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -54,6 +57,8 @@ struct Walk<'w> {
     texts: &'w [HereText],
     /// What the variables of the loops around are now.
     known: BTreeMap<String, Argument>,
+    /// Where the loops around began.
+    loops: Vec<Directories>,
     steps: Cell<usize>,
     looks: Cell<usize>,
 }
@@ -67,7 +72,8 @@ impl Policy {
             );
         }
         let strange = |c: char| c != '\n' && c != '\t' && c != '\\' && super::paths::is_strange(c);
-        if let Some(c) = line.chars().find(|c| strange(*c)) {
+        let plain = without_joined_emoji(line);
+        if let Some(c) = plain.chars().find(|c| strange(*c)) {
             return deny(
                 Rule::CommandSyntax,
                 format!("the command contains the character {}. Leave it out.", c.escape_unicode()),
@@ -90,6 +96,7 @@ impl Policy {
             ground,
             texts: &script.texts,
             known: BTreeMap::new(),
+            loops: Vec::new(),
             steps: Cell::new(0),
             looks: Cell::new(0),
         };
@@ -163,8 +170,10 @@ impl Walk<'_> {
             }
             Node::Loop { condition, body, redirects } => {
                 self.redirects(redirects, from)?;
+                self.loops.push(from.clone());
                 let after = self.node(condition, from)?;
                 let end = self.node(body, &after.success)?.either();
+                self.loops.pop();
                 stays(from, &(&end | &after.either()))
             }
             Node::For { name, words, body, redirects } => {
@@ -176,6 +185,7 @@ impl Walk<'_> {
                     );
                 }
                 let mut ends = from.clone();
+                self.loops.push(from.clone());
                 for word in words {
                     let value = self.argument(word, from)?;
                     if value.text.starts_with('-') || !value.known() || value.tilde {
@@ -188,9 +198,24 @@ impl Walk<'_> {
                     ends.extend(self.node(body, from)?.either());
                 }
                 self.known.remove(name);
+                self.loops.pop();
                 stays(from, &ends)
             }
         }
+    }
+
+    /// `break` and `continue`, from where the loops around began.
+    fn leaves_loop(&self, arguments: &[Argument], from: &Directories) -> Walked<After> {
+        let plain = arguments
+            .iter()
+            .all(|word| word.literal().is_ok_and(|text| text.chars().all(|c| c.is_ascii_digit())));
+        if !plain || !self.loops.iter().all(|begun| from.is_subset(begun)) {
+            return deny(
+                Rule::CommandArgument,
+                "a loop is left in another directory than it began. Use `( cd DIR && ... )`.",
+            );
+        }
+        Ok(After::unchanged(from))
     }
 
     /// Counts a command; a line that is too much work is not run.
@@ -292,6 +317,22 @@ impl Walk<'_> {
         }
         Ok(())
     }
+}
+
+/// The line without the sign that makes one picture out of two. Elsewhere it
+/// cannot be seen.
+fn without_joined_emoji(line: &str) -> String {
+    const JOINER: char = '\u{200d}';
+    let picture = |c: char| matches!(c, '\u{2600}'..='\u{27bf}' | '\u{1f000}'..='\u{1faff}');
+    let mut kept = String::with_capacity(line.len());
+    let mut rest = line.chars().peekable();
+    while let Some(c) = rest.next() {
+        let behind = kept.ends_with(|c| picture(c) || c == '\u{fe0f}');
+        if c != JOINER || !behind || !rest.peek().is_some_and(|next| picture(*next)) {
+            kept.push(c);
+        }
+    }
+    kept
 }
 
 /// Whether a variable means nothing to any program: setting `PATH` in a `for`

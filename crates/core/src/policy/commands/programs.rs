@@ -7,14 +7,13 @@
 
 use super::super::verdict::{Rule, deny};
 use super::argument::Argument;
-use super::filters::is_option;
 use super::simple::Call;
-use super::{Walk, Walked};
+use super::{Walk, Walked, make};
 
 pub(super) fn judge(walk: &Walk<'_>, call: &Call<'_>) -> Walked<()> {
     match call.program {
         "go" => go(walk, call),
-        "make" | "gmake" => make(walk, call),
+        "make" | "gmake" => make::judge(walk, call),
         "npm" | "pnpm" | "yarn" => npm(walk, call),
         "cargo" => cargo(walk, call),
         "rm" | "rmdir" | "mv" | "touch" | "mkdir" | "chmod" | "truncate" => {
@@ -48,7 +47,7 @@ pub(super) fn timed(arguments: &[Argument]) -> Walked<&[Argument]> {
     deny(Rule::CommandArgument, "`timeout` is not understood. Write `timeout SECONDS COMMAND`.")
 }
 
-fn refuse(call: &Call<'_>, option: &str) -> Walked<()> {
+pub(super) fn refuse(call: &Call<'_>, option: &str) -> Walked<()> {
     let program = call.program;
     deny(
         Rule::CommandFlag,
@@ -90,6 +89,8 @@ fn go(walk: &Walk<'_>, call: &Call<'_>) -> Walked<()> {
         "gccgoflags",
         "modcacherw",
         "workfile",
+        "fuzzcachedir",
+        "gocoverdir",
     ];
     const OUTPUTS: &[&str] = &[
         "o",
@@ -100,6 +101,7 @@ fn go(walk: &Walk<'_>, call: &Call<'_>) -> Walked<()> {
         "mutexprofile",
         "trace",
         "outputdir",
+        "testlogfile",
     ];
     const TEXTS: &[&str] = &["run", "bench", "skip", "fuzz", "tags", "list"];
     let runs = call.arguments.first().is_some_and(|word| word.is("run"));
@@ -111,12 +113,15 @@ fn go(walk: &Walk<'_>, call: &Call<'_>) -> Walked<()> {
                 package = true;
                 let local = word.text.starts_with('.')
                     || word.text.rsplit_once('.').is_some_and(|(_, end)| end == "go");
-                if !local {
+                if !local || word.text.contains('@') {
                     return deny(
                         Rule::CommandArgument,
                         format!("`{}` is not of this module. Use a path like ./cmd.", word.text),
                     );
                 }
+            }
+            if word.text.contains('@') && !runs {
+                return refuse(call, &word.text);
             }
             walk.plain(word, call)?;
             continue;
@@ -126,7 +131,8 @@ fn go(walk: &Walk<'_>, call: &Call<'_>) -> Walked<()> {
         let (name, value) = flag.split_once('=').map_or((flag, None), |(n, v)| (n, Some(v)));
         let name = name.strip_prefix("test.").unwrap_or(name);
         let changes_modules = name == "mod" && value != Some("readonly") && value != Some("vendor");
-        if REFUSED.contains(&name) || changes_modules || word.text.contains("-ext") {
+        let refused = REFUSED.contains(&name) || name.starts_with("debug-");
+        if refused || changes_modules {
             return refuse(call, &word.text);
         }
         let output = OUTPUTS.contains(&name);
@@ -137,10 +143,11 @@ fn go(walk: &Walk<'_>, call: &Call<'_>) -> Walked<()> {
             None if separate => words.next().map_or(Ok(""), Argument::literal)?,
             None => continue,
         };
-        if name.ends_with("flags") && value.contains("-ext") {
-            return refuse(call, &word.text);
-        }
-        if output {
+        if name.ends_with("flags") {
+            if !are_plain_flags(value) {
+                return refuse(call, &word.text);
+            }
+        } else if output {
             walk.writes(value, call.from)?;
         } else if !TEXTS.contains(&name) {
             walk.pieces(value, call)?;
@@ -149,45 +156,23 @@ fn go(walk: &Walk<'_>, call: &Call<'_>) -> Walked<()> {
     Ok(())
 }
 
-fn make(walk: &Walk<'_>, call: &Call<'_>) -> Walked<()> {
-    const REFUSED: &[&str] = &[
-        "--directory",
-        "--file",
-        "--makefile",
-        "--eval",
-        "--include-dir",
-        "--environment-overrides",
-        "--assume-new",
-        "--what-if",
-        "--new-file",
-        "--old-file",
-        "--assume-old",
-    ];
-    for word in call.arguments {
-        let text = word.literal()?;
-        if text.starts_with("--") {
-            if REFUSED.iter().any(|option| is_option(text, option)) {
-                return refuse(call, text);
-            }
-        } else if let Some(bundle) = text.strip_prefix('-') {
-            if !bundle.chars().all(|c| "bBdhijklmnOpqrRsStvw.".contains(c) || c.is_ascii_digit()) {
-                return refuse(call, text);
-            }
-        } else if let Some((name, value)) = text.split_once('=') {
-            let name = name.trim_end_matches([':', '?', '+', '!']);
-            let plain = |c: char| c.is_ascii_alphanumeric() || "_.,-".contains(c);
-            let changes = ["SHELL", ".SHELLFLAGS", "VPATH"].contains(&name)
-                || name.contains("MAKE")
-                || name.ends_with("FLAGS");
-            if changes || !value.chars().all(plain) {
-                return refuse(call, text);
-            }
-        } else if text.contains(['$', '`', '(']) {
-            return refuse(call, text);
+/// Whether options for go's compiler and linker only change what is built. Others
+/// write files, or run another linker.
+fn are_plain_flags(flags: &str) -> bool {
+    const PLAIN: &[&str] = &["-m", "-m=2", "-m=3", "-N", "-l", "-S", "-B", "-e", "-s", "-w"];
+    let mut names_value = false;
+    flags.split_whitespace().all(|flag| {
+        let flag = flag.trim_matches(['\'', '"']);
+        if std::mem::take(&mut names_value) {
+            return !flag.starts_with('-') && flag.contains('=');
         }
-        walk.plain(word, call)?;
-    }
-    Ok(())
+        // `all=-N`: for which packages.
+        let flag = flag.split_once("=-").map_or(flag, |(packages, _)| {
+            if packages.starts_with('-') { flag } else { &flag[packages.len() + 1..] }
+        });
+        names_value = flag == "-X";
+        names_value || PLAIN.contains(&flag) || flag.starts_with("-X=")
+    })
 }
 
 fn npm(walk: &Walk<'_>, call: &Call<'_>) -> Walked<()> {
@@ -256,11 +241,15 @@ impl Walk<'_> {
         if let Some((_, value)) = option.split_once('=') {
             return self.pieces(value, call);
         }
-        // `-I/usr/include`: the value stands right behind the letter.
+        if option.starts_with('-') {
+            return Ok(());
+        }
+        // `-I/usr/include`: the value stands right behind the letter, or behind
+        // several.
         let mut rest = option.chars();
         rest.next();
-        let attached = rest.as_str();
-        if attached.starts_with(['/', '~', '.']) { self.pieces(attached, call) } else { Ok(()) }
+        self.pieces(rest.as_str(), call)?;
+        option.find(['/', '~', '.']).map_or(Ok(()), |at| self.pieces(&option[at..], call))
     }
 
     /// Judges everything in a text that could be a path.

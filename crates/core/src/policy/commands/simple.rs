@@ -6,7 +6,7 @@ use super::super::paths::some_of;
 use super::super::shell::{HereText, Redirect, Simple};
 use super::super::verdict::{Rule, deny};
 use super::argument::Argument;
-use super::{After, Directories, Walk, Walked, filters, git, hints, programs};
+use super::{After, Directories, Walk, Walked, filters, git, grep, hints, programs};
 use crate::ids::Role;
 
 /// Variables that may be set for a command: they change how it talks, not
@@ -75,16 +75,21 @@ impl Walk<'_> {
         for word in &simple.words {
             arguments.push(self.argument(word, from)?);
         }
-        let mut input = None;
-        for redirect in &simple.redirects {
-            if let Redirect::Text(index) = redirect {
-                input = match self.texts.get(*index) {
-                    Some(HereText::Literal(text) | HereText::Expanded(text)) => Some(text.as_str()),
-                    None => None,
-                };
-            }
-        }
+        let input = self.only_text(&simple.redirects);
         self.program(&arguments, input, from)
+    }
+
+    /// The text that a command reads, if it is given nothing else to read.
+    fn only_text(&self, redirects: &[Redirect]) -> Option<&str> {
+        let mut inputs = redirects.iter().filter(|redirect| match redirect {
+            Redirect::Read(_) | Redirect::Text(_) | Redirect::Word(_) => true,
+            Redirect::Write(_) | Redirect::Duplicate => false,
+        });
+        let (Some(Redirect::Text(index)), None) = (inputs.next(), inputs.next()) else {
+            return None;
+        };
+        let (HereText::Literal(text) | HereText::Expanded(text)) = self.texts.get(*index)?;
+        Some(text)
     }
 
     /// Judges a program with its arguments.
@@ -98,10 +103,18 @@ impl Walk<'_> {
             return deny(Rule::CommandSyntax, "a command is missing. Write one.");
         };
         let program = program.literal()?;
+        // It changes nothing here: nobody reads page by page.
+        if program == "git" && arguments.first().is_some_and(|word| word.is("--no-pager")) {
+            let plain: Vec<Argument> = [&words[..1], &words[2..]].concat();
+            return self.program(&plain, input, from);
+        }
         let call = Call { program, arguments, from, input };
         self.blocked(&call, words)?;
         if program == "cd" {
             return self.change_directory(arguments, from);
+        }
+        if let "break" | "continue" = program {
+            return self.leaves_loop(arguments, from);
         }
         if program == "timeout" {
             let timed = programs::timed(arguments)?;
@@ -195,20 +208,21 @@ impl Walk<'_> {
 fn spoken<'c>(call: &Call<'c>) -> Vec<&'c Argument> {
     match call.program {
         "echo" | "printf" | "true" | "false" | ":" => Vec::new(),
-        "grep" => filters::grep_files(call.arguments),
+        "grep" => grep::files(call.arguments),
         "git" => git::without_messages(call.arguments),
         _ => call.arguments.iter().collect(),
     }
 }
 
-/// Whether a blocked pattern is found in a command, from the beginning of a
-/// word on: `nc\s` is not found in `sync it`.
+/// Whether a blocked pattern is found in a command: from its beginning on, from
+/// an option on, or as one or more whole words. `ssh` is found in `ssh host` and
+/// `xargs ssh`, and not in `cat src/ssh/a.go`.
 pub(crate) fn is_found(pattern: &Regex, text: &str) -> bool {
     let mut at = 0;
     for _ in 0..MOST_TRIES {
         let found = if at <= text.len() { pattern.find_at(text, at) } else { None };
         let Some(found) = found else { return false };
-        if begins_word(text, found.start()) {
+        if counts(text, found.start(), found.end()) {
             return true;
         }
         at = found.start() + text[found.start()..].chars().next().map_or(1, char::len_utf8);
@@ -216,12 +230,15 @@ pub(crate) fn is_found(pattern: &Regex, text: &str) -> bool {
     true
 }
 
-/// Whether a word begins here, as in the regular expression `\b`.
-fn begins_word(text: &str, at: usize) -> bool {
-    let is_word = |c: char| c.is_alphanumeric() || c == '_';
-    let before = text[..at].chars().next_back().is_some_and(is_word);
-    let first = text[at..].chars().next().is_some_and(is_word);
-    !(before && first)
+/// Whether a match is more than a part of a path or a name.
+fn counts(text: &str, start: usize, end: usize) -> bool {
+    let before = text[..start].chars().next_back();
+    let matched = &text[start..end];
+    let opens = before.is_none_or(char::is_whitespace) || matched.starts_with(char::is_whitespace);
+    let closes = text[end..].chars().next().is_none_or(char::is_whitespace)
+        || matched.ends_with(char::is_whitespace);
+    let option = matched.trim_start().starts_with('-');
+    opens && (before.is_none() || option || closes)
 }
 
 fn shown(words: &[Argument]) -> String {

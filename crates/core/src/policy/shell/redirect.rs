@@ -33,6 +33,13 @@ impl Parser<'_> {
             self.at = start;
             return Ok(None);
         }
+        let number = &self.line[start..self.at];
+        if !both && is_other_input(number, rest) {
+            return Err(Unclear::new(
+                "an input that comes from a descriptor, or goes to another one",
+                "use `< file` or `<<'EOF'`",
+            ));
+        }
         if rest.starts_with("<(") || rest.starts_with(">(") {
             return Err(Unclear::new(
                 "a process substitution",
@@ -53,15 +60,14 @@ impl Parser<'_> {
             self.pending.push(Pending { index, marker, quoted: word.quoted, strip_tabs });
             return Ok(Some(Redirect::Text(index)));
         }
-        if !both && (self.takes(">&") || self.takes("<&")) {
-            let reads = self.line[..self.at].ends_with("<&");
+        if !both && self.takes(">&") {
             let target = self.target()?;
             return match target.bare() {
                 Some("-") => Ok(Some(Redirect::Duplicate)),
                 Some(text) if text.chars().all(|c| c.is_ascii_digit()) => {
                     Ok(Some(Redirect::Duplicate))
                 }
-                Some(text) if !reads && !text.starts_with(|c: char| c.is_ascii_digit()) => {
+                Some(text) if !text.starts_with(|c: char| c.is_ascii_digit()) => {
                     Ok(Some(Redirect::Write(target)))
                 }
                 _ => Err(Unclear::new("a copied descriptor that is no number", "use 2>&1")),
@@ -70,7 +76,7 @@ impl Parser<'_> {
         if both || self.takes(">>") || self.takes(">|") {
             return Ok(Some(Redirect::Write(self.target()?)));
         }
-        if self.takes("<>") || self.takes(">") {
+        if self.takes(">") {
             return Ok(Some(Redirect::Write(self.target()?)));
         }
         self.expect('<')?;
@@ -95,4 +101,12 @@ impl Parser<'_> {
             }
         }
     }
+}
+
+/// What a command reads has to be seen: with several descriptors for it the
+/// text behind `<<` need not be it.
+fn is_other_input(number: &str, sign: &str) -> bool {
+    let input = !number.is_empty() && number.chars().all(|c| c == '0');
+    let text = sign.starts_with("<<") && !number.is_empty() && !input;
+    text || sign.starts_with("<&") || sign.starts_with("<>") || input && sign.starts_with('>')
 }

@@ -154,6 +154,17 @@ fn what_bash_may_read_otherwise_is_refused() {
         "a <&b",
         "a >&1x",
         "a 2>&1-",
+        "a {x}>b",
+        "a {x}<b",
+        "a {x}>&2 b",
+        "a {x\\\n}>b",
+        "a {x}\\\n>b",
+        "a {x[0]}>b",
+        "a <&3",
+        "a <>b",
+        "a 0>b",
+        "a 00>&3",
+        "a 3<<E\nb\nE",
     ] {
         assert!(parse(line).is_err(), "{line:?}: {:?}", parse(line));
     }

@@ -87,8 +87,22 @@ impl Parser<'_> {
             return Err(Unclear::new("a list in braces", "write every word out"));
         }
         pieces.bare_is_done();
+        self.names_no_descriptor(&pieces.word)?;
         pieces.word.glob = wild.glob;
         Ok(pieces.word)
+    }
+
+    /// `{name}>file`: bash keeps the descriptor in a variable, and the word is
+    /// no argument.
+    fn names_no_descriptor(&self, word: &Word) -> Read<()> {
+        let named = word.bare().is_some_and(|text| text.starts_with('{') && text.ends_with('}'));
+        if named && self.rest().starts_with(['<', '>']) {
+            return Err(Unclear::new(
+                "a descriptor that is named in braces",
+                "use plain redirections, such as 2>&1",
+            ));
+        }
+        Ok(())
     }
 
     fn single_quoted(&mut self) -> Read<String> {
