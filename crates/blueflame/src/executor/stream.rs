@@ -51,6 +51,8 @@ pub struct Stream {
     /// Calls that were not allowed and have no result yet.
     denied: BTreeSet<String>,
     interrupted: bool,
+    /// A result came. There is only one.
+    told: bool,
     account: Account,
 }
 
@@ -78,6 +80,7 @@ impl Stream {
             allowed: BTreeMap::new(),
             denied: BTreeSet::new(),
             interrupted: false,
+            told: false,
             account: Account::default(),
         }
     }
@@ -238,7 +241,11 @@ impl Conversation for Stream {
             Some("system") => Self::system(&event),
             Some("assistant") => seen(&event),
             Some("user") => self.results(&event),
+            Some("result") if self.told => {
+                vec![Step::Breach { why: "a second result came after the first".to_owned() }]
+            }
             Some("result") => {
+                self.told = true;
                 self.account = read_result(&event, self.interrupted);
                 vec![Step::Over]
             }

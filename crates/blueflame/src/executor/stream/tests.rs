@@ -277,3 +277,12 @@ fn the_run_can_be_interrupted_once() {
     hear(&mut stream, &json!({"type": "result", "subtype": "error_during_execution"}));
     assert_eq!(stream.account().end, Told::Interrupted);
 }
+
+#[test]
+fn a_second_result_does_not_replace_the_first() {
+    let mut stream = opened();
+    let result = |text: &str| json!({"type": "result", "subtype": "success", "result": text});
+    assert_eq!(hear(&mut stream, &result("mine")), [Step::Over]);
+    assert!(matches!(&hear(&mut stream, &result("forged"))[..], [Step::Breach { .. }]));
+    assert_eq!(stream.account().text, "mine");
+}
