@@ -1,12 +1,22 @@
-//! The three pipes of an agent, each served by a task of its own, so that
+//! The three channels of an agent, each served by a task of its own, so that
 //! neither side ever waits for the other: an agent that does not read cannot
 //! keep us from reading.
+//!
+//! They are sockets. A pipe can be opened anew through `/proc` by any process of
+//! the same user, and so a program that an agent runs could speak in the agent's
+//! name, or hear what it is told; a socket cannot.
 
+use std::io;
+use std::net::Shutdown;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream as Socket;
+use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
-use tokio::process::Child;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::UnixStream;
+use tokio::process::Command;
 use tokio::sync::mpsc;
 
 use super::frames::From;
@@ -50,40 +60,62 @@ pub struct Chunk {
     pub bytes: Vec<u8>,
 }
 
-/// Serves the pipes of a child. Lines that are sent go to its input, which is
-/// closed when the sender is dropped; the receiver ends when both outputs have.
-pub fn connect(child: &mut Child) -> (Option<Input>, mpsc::Receiver<Chunk>) {
-    let (chunks, received) = mpsc::channel(WAITING);
-    if let Some(stdout) = child.stdout.take() {
-        tokio::spawn(read(stdout, From::Out, chunks.clone()));
-    }
-    if let Some(stderr) = child.stderr.take() {
-        tokio::spawn(read(stderr, From::Err, chunks));
-    }
-    let input = child.stdin.take().map(|mut stdin| {
-        let (lines, mut to_send) = mpsc::unbounded_channel::<String>();
-        let unread = Arc::new(AtomicUsize::new(0));
-        let read = Arc::clone(&unread);
-        tokio::spawn(async move {
-            while let Some(mut line) = to_send.recv().await {
-                let size = line.len();
-                line.push('\n');
-                if stdin.write_all(line.as_bytes()).await.is_err() {
-                    return;
-                }
-                let _ = stdin.flush().await;
-                read.fetch_sub(size, Ordering::Relaxed);
-            }
-        });
-        Input { lines, unread }
-    });
-    (input, received)
+/// Our ends of the channels of a child that is about to be started.
+#[derive(Debug)]
+pub struct Ends {
+    input: UnixStream,
+    output: UnixStream,
+    errors: UnixStream,
 }
 
-async fn read(mut pipe: impl AsyncRead + Unpin, from: From, chunks: mpsc::Sender<Chunk>) {
+/// Gives a command its channels. They end with the child only when the command,
+/// which holds the other ends, is dropped.
+pub fn lay(command: &mut Command) -> io::Result<Ends> {
+    // Each goes one way, as programs expect it of these three.
+    let (input, theirs) = pair(Shutdown::Read)?;
+    command.stdin(theirs);
+    let (output, theirs) = pair(Shutdown::Write)?;
+    command.stdout(theirs);
+    let (errors, theirs) = pair(Shutdown::Write)?;
+    command.stderr(theirs);
+    Ok(Ends { input, output, errors })
+}
+
+/// Our end, which cannot do one thing, and theirs, which waits as a pipe does.
+fn pair(never: Shutdown) -> io::Result<(UnixStream, Stdio)> {
+    let (ours, theirs) = Socket::pair()?;
+    ours.shutdown(never)?;
+    ours.set_nonblocking(true)?;
+    Ok((UnixStream::from_std(ours)?, OwnedFd::from(theirs).into()))
+}
+
+/// Serves the channels of a child. Lines that are sent go to its input, which is
+/// closed when the sender is dropped; the receiver ends when both outputs have.
+pub fn connect(ends: Ends) -> (Input, mpsc::Receiver<Chunk>) {
+    let (chunks, received) = mpsc::channel(WAITING);
+    tokio::spawn(read(ends.output, From::Out, chunks.clone()));
+    tokio::spawn(read(ends.errors, From::Err, chunks));
+    let (lines, mut to_send) = mpsc::unbounded_channel::<String>();
+    let unread = Arc::new(AtomicUsize::new(0));
+    let read = Arc::clone(&unread);
+    let mut stdin = ends.input;
+    tokio::spawn(async move {
+        while let Some(mut line) = to_send.recv().await {
+            let size = line.len();
+            line.push('\n');
+            if stdin.write_all(line.as_bytes()).await.is_err() {
+                return;
+            }
+            read.fetch_sub(size, Ordering::Relaxed);
+        }
+    });
+    (Input { lines, unread }, received)
+}
+
+async fn read(mut channel: UnixStream, from: From, chunks: mpsc::Sender<Chunk>) {
     let mut buffer = vec![0; CHUNK];
     loop {
-        match pipe.read(&mut buffer).await {
+        match channel.read(&mut buffer).await {
             Ok(0) | Err(_) => return,
             Ok(read) => {
                 let bytes = buffer[..read].to_vec();

@@ -7,7 +7,6 @@ use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
-use std::process::Stdio;
 
 use blueflame_core::config;
 use blueflame_core::money::Spend;
@@ -228,17 +227,15 @@ impl Attempt {
             .envs(&self.spec.sandbox.variables)
             .envs(&self.launch.environment)
             .env(sandbox::PLAN, serde_json::to_string(&plan)?)
-            .current_dir(&self.spec.workspace)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
+            .current_dir(&self.spec.workspace);
+        let ends = pipes::lay(&mut command)?;
         if let Some(doorway) = &doorway {
             doorway.let_inherit()?;
         }
-        let mut child = command.spawn()?;
+        let child = command.spawn()?;
         self.opening = doorway.map(|doorway| tokio::task::spawn_blocking(|| doorway.open()));
-        let (input, chunks) = pipes::connect(&mut child);
-        self.input = input;
+        let (input, chunks) = pipes::connect(ends);
+        self.input = Some(input);
         let steps = self.conversation.open();
         self.perform(steps);
         Ok((child, chunks))

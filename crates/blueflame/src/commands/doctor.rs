@@ -19,6 +19,7 @@ use crate::store::Store;
 pub fn run(arguments: &Doctor, common: &Common) -> Result<(), Failure> {
     doctor::take_open_files();
     let directory = here()?;
+    prove::sweep();
     let loaded = match &common.config {
         Some(path) => Some(config_file::load(Some(path))?),
         // One that is not there is a finding; what is wrong with one is shown.
@@ -84,7 +85,7 @@ fn prove(arguments: &Doctor, directory: &Path, loaded: Option<&Loaded>) -> Resul
     Err(match config.sandbox.mode {
         SandboxMode::Auto | SandboxMode::Namespaces => failure,
         SandboxMode::Landlock | SandboxMode::Off => failure
-            .hint("`sandbox: {mode: auto}` in the configuration takes the strongest there is"),
+            .hint("`sandbox: {mode: namespaces}` in the configuration is the strongest boundary"),
     })
 }
 

@@ -54,6 +54,8 @@ pub struct Stream {
     /// Calls that were not allowed and have no result yet.
     denied: BTreeSet<String>,
     interrupted: bool,
+    /// A result came. There is only one.
+    told: bool,
     account: Account,
     /// The beginning of the last line that is no part of the dialect.
     unread: Option<String>,
@@ -83,6 +85,7 @@ impl Stream {
             allowed: BTreeMap::new(),
             denied: BTreeSet::new(),
             interrupted: false,
+            told: false,
             account: Account::default(),
             unread: None,
         }
@@ -248,8 +251,11 @@ impl Conversation for Stream {
             Some("system") => Self::system(&event),
             Some("assistant") => seen(&event),
             Some("user") => self.results(&event),
-            // The first is its last word. Whatever follows changes nothing.
-            Some("result") if self.account.end == super::Told::Nothing => {
+            Some("result") if self.told => {
+                vec![Step::Breach { why: "a second result came after the first".to_owned() }]
+            }
+            Some("result") => {
+                self.told = true;
                 self.account = read_result(&event, self.interrupted);
                 vec![Step::Over]
             }

@@ -28,6 +28,9 @@ pub const ANSWERS_IN_BUDGET: usize = 2;
 /// A file in which a process that stays makes itself felt.
 pub const BEATS: &str = "src/tries/beats";
 
+/// A program that would lend the rights of its owner.
+const LENDING: &str = "src/tries/lending";
+
 #[derive(Clone, Debug)]
 pub struct Attack {
     pub name: &'static str,
@@ -212,6 +215,11 @@ pub fn programs(outside: &Outside) -> Vec<Attack> {
         program("change git settings, by a program", settings, set),
         program("borrow objects from elsewhere", alternates, pointed),
         program("write outside of the task's files, by a program", elsewhere, written),
+        program(
+            "leave a program that lends its owner's rights",
+            Escape::Lend(LENDING.into()),
+            Sign::Written { file: LENDING, text: super::escape::MARK },
+        ),
         program(
             "write into the audit",
             Escape::AppendBesideHome("audit.jsonl".into()),

@@ -10,6 +10,7 @@
 mod attacks;
 pub mod escape;
 mod evidence;
+mod leavings;
 mod outside;
 mod page;
 pub mod record;
@@ -48,6 +49,7 @@ use crate::session::{Left, Watch};
 use crate::stderr::eprintln;
 use crate::store::Store;
 
+pub use leavings::sweep;
 pub use page::page;
 
 /// How long what was started may take to show itself, or to be gone.
@@ -145,7 +147,8 @@ fn attack(
     sandbox: &config::Sandbox,
     boundary: Boundary,
 ) -> Result<Trial, Failure> {
-    let place = tempfile::Builder::new().prefix("blueflame-proof-").tempdir().map_err(failed)?;
+    let place = tempfile::Builder::new().prefix(leavings::PLACE).tempdir().map_err(failed)?;
+    let _held = leavings::hold(place.path()).map_err(failed)?;
     let stage = Stage::begin(place.path())?;
     let blueflame = std::env::current_exe().map_err(failed)?;
     let nonce = outside::random_name().map_err(failed)?;

@@ -10,7 +10,10 @@ use std::os::unix::net::{SocketAddr, UnixListener};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
+use rustix::fs::{FlockOperation, flock};
 use tempfile::NamedTempFile;
+
+use super::leavings;
 
 /// The variable with a secret in the environment of the process outside.
 const VARIABLE: &str = "BLUEFLAME_PROOF_SECRET";
@@ -148,7 +151,9 @@ pub enum Canary {
 /// none.
 fn file_in_home(secret: &str) -> Option<NamedTempFile> {
     let home = PathBuf::from(std::env::var_os("HOME")?).canonicalize().ok()?;
-    let file = tempfile::Builder::new().prefix(".blueflame-proof-").tempfile_in(home).ok()?;
+    let file = tempfile::Builder::new().prefix(leavings::SECRET).tempfile_in(home).ok()?;
+    // The file itself holds the lock, and lets go of it when it is removed.
+    flock(file.as_file(), FlockOperation::NonBlockingLockExclusive).ok()?;
     fs::write(file.path(), secret).ok()?;
     Some(file)
 }

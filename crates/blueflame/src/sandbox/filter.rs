@@ -40,9 +40,10 @@ fn programs(tier: Tier) -> Made<[BpfProgram; 3]> {
         let refuse = SeccompAction::Errno(errno.unsigned_abs());
         SeccompFilter::new(rules, SeccompAction::Allow, refuse, arch)?.try_into()
     };
-    // Its flags are in memory, where a filter cannot look: without it, programs
-    // use `clone`.
-    let unknown = Rules::from([(libc::SYS_clone3, Vec::new())]);
+    // Their flags and modes are in memory, where a filter cannot look: without
+    // them, programs use `clone` and `openat`.
+    let unknown = [libc::SYS_clone3, libc::SYS_openat2].map(|call| (call, Vec::new()));
+    let unknown = Rules::from(unknown);
     Ok([known_calls_only(), program(unknown, libc::ENOSYS)?, program(refused(tier)?, libc::EPERM)?])
 }
 
@@ -97,12 +98,64 @@ fn refused(tier: Tier) -> Made<Rules> {
         };
         rules.insert(call, vec![device(libc::S_IFCHR)?, device(libc::S_IFBLK)?]);
     }
+    for (call, rule) in lending(rights_of_files())? {
+        rules.entry(call).or_default().push(rule);
+    }
     if tier == Tier::Landlock {
         // It is a way to connect that is not called `connect`.
         for (call, flags) in
             [(libc::SYS_sendto, 3), (libc::SYS_sendmsg, 2), (libc::SYS_sendmmsg, 3)]
         {
             rules.insert(call, vec![all([has(flags, libc::MSG_FASTOPEN)?])?]);
+        }
+    }
+    Ok(rules)
+}
+
+/// A call that gives a file its mode: which argument that is, and which one has
+/// the flags that say whether it counts.
+struct Rights {
+    call: i64,
+    mode: u8,
+    flags: Option<u8>,
+}
+
+/// The kernel itself takes these bits away from the mode of `mkdir`.
+fn rights_of_files() -> Vec<Rights> {
+    let of = |call, mode, flags| Rights { call, mode, flags };
+    let mut calls = vec![
+        of(libc::SYS_fchmod, 1, None),
+        of(libc::SYS_fchmodat, 2, None),
+        of(libc::SYS_fchmodat2, 2, None),
+        of(libc::SYS_mknodat, 2, None),
+        of(libc::SYS_openat, 3, Some(2)),
+    ];
+    #[cfg(target_arch = "x86_64")]
+    calls.extend([
+        of(libc::SYS_chmod, 1, None),
+        of(libc::SYS_creat, 1, None),
+        of(libc::SYS_mknod, 1, None),
+        of(libc::SYS_open, 2, Some(1)),
+    ]);
+    calls
+}
+
+/// Files that lend their owner's or group's rights to whoever runs them. Inside
+/// they are without effect, but the files of an agent are seen outside too.
+fn lending(calls: Vec<Rights>) -> Made<Vec<(i64, SeccompRule)>> {
+    let mut rules = Vec::new();
+    for Rights { call, mode, flags } in calls {
+        for bit in [libc::S_ISUID, libc::S_ISGID] {
+            let lends = || condition(mode, SeccompCmpOp::MaskedEq(bit.into()), bit.into());
+            match flags {
+                None => rules.push((call, all([lends()?])?)),
+                // Without one of these, the mode is whatever was in the register.
+                Some(flags) => {
+                    for makes in [libc::O_CREAT, libc::O_TMPFILE] {
+                        rules.push((call, all([has(flags, makes)?, lends()?])?));
+                    }
+                }
+            }
         }
     }
     Ok(rules)

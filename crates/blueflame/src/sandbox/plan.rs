@@ -37,8 +37,8 @@ impl Tier {
         match self {
             Tier::Namespaces => None,
             Tier::Landlock => Some(
-                "a weaker sandbox (landlock): names of processes and files outside can be seen, and a \
-                 locked file opens its whole directory",
+                "a weaker sandbox (landlock): names of processes and files outside can be seen, modes \
+                 and dates of your files changed, and a locked file opens its whole directory",
             ),
             Tier::Off => Some(
                 "no sandbox (sandbox.mode: off): only tool calls are judged, programs can do \

@@ -27,13 +27,12 @@ use super::sockets::{self, Sockets};
 use super::toolchains;
 use crate::failure::{Failure, Kind};
 
-/// The strongest boundary that the configuration wants and the machine has.
-/// `blueflame` is this program.
+/// The boundary that the configuration wants, if the machine has it. A weaker one
+/// is never taken without a word of the person's.
 pub fn choose(config: &config::Sandbox) -> Result<Boundary, Failure> {
-    let tiers: &[Tier] = match config.mode {
-        SandboxMode::Auto => &[Tier::Namespaces, Tier::Landlock],
-        SandboxMode::Namespaces => &[Tier::Namespaces],
-        SandboxMode::Landlock => &[Tier::Landlock],
+    let tier = match config.mode {
+        SandboxMode::Auto | SandboxMode::Namespaces => Tier::Namespaces,
+        SandboxMode::Landlock => Tier::Landlock,
         SandboxMode::Off => return Ok(Boundary::default()),
     };
     let countings: &[ProcessLimit] = match config.process_limit {
@@ -42,13 +41,11 @@ pub fn choose(config: &config::Sandbox) -> Result<Boundary, Failure> {
     };
     let blueflame = std::env::current_exe().map_err(|error| Failure::new(Kind::Missing, error))?;
     let mut reasons = Vec::new();
-    for tier in tiers.iter().copied() {
-        for counting in countings.iter().copied() {
-            let boundary = Boundary { tier, counting };
-            match holds(boundary, &blueflame) {
-                Ok(()) => return without_sockets(config, boundary),
-                Err(why) => reasons.push(format!("{}: {why}", tier.name())),
-            }
+    for counting in countings.iter().copied() {
+        let boundary = Boundary { tier, counting };
+        match holds(boundary, &blueflame) {
+            Ok(()) => return without_sockets(config, boundary),
+            Err(why) => reasons.push(format!("{}: {why}", tier.name())),
         }
     }
     reasons.dedup();
@@ -91,8 +88,8 @@ fn hints(mode: SandboxMode, failure: Failure) -> Failure {
          user.max_user_namespaces`",
     );
     let failure = match mode {
-        SandboxMode::Auto | SandboxMode::Landlock | SandboxMode::Off => failure,
-        SandboxMode::Namespaces => failure.hint(
+        SandboxMode::Landlock | SandboxMode::Off => failure,
+        SandboxMode::Auto | SandboxMode::Namespaces => failure.hint(
             "`sandbox: {mode: landlock}` in blueflame.yaml accepts a weaker boundary, if the \
              kernel has it",
         ),

@@ -28,7 +28,21 @@ const DEVICES: [&str; 5] = ["full", "null", "random", "urandom", "zero"];
 /// Parts of `/proc` that belong to the whole machine: not written, or not even
 /// read.
 const MACHINE: [&str; 5] = ["bus", "fs", "irq", "sys", "sysrq-trigger"];
-const SECRET: [&str; 5] = ["kcore", "keys", "timer_list", "kmsg", "latency_stats"];
+const SECRET: [&str; 13] = [
+    "iomem",
+    "ioports",
+    "kallsyms",
+    "kcore",
+    "keys",
+    "kmsg",
+    "kpagecgroup",
+    "kpagecount",
+    "kpageflags",
+    "latency_stats",
+    "slabinfo",
+    "timer_list",
+    "vmallocinfo",
+];
 
 /// Something that is to be mounted.
 struct Tree {

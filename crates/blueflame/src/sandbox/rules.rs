@@ -51,14 +51,16 @@ fn paths(plan: &Plan) -> (Vec<PathBuf>, Vec<PathBuf>) {
         let chosen = plan.views.iter().filter(move |(_, view)| wanted(view));
         chosen.map(|(path, _)| path.clone())
     };
-    let devices = ["/dev/null", "/dev/zero", "/dev/full", "/dev/pts", "/dev/shm", "/dev/ptmx"];
-    let mut write: Vec<PathBuf> = devices.map(PathBuf::from).into();
+    let mut write: Vec<PathBuf> = ["/dev/null", "/dev/zero", "/dev/full"].map(PathBuf::from).into();
     let read = match plan.tier {
-        // Nothing else is there.
+        // Nothing else is there, and terminals and shared memory are its own.
         Tier::Namespaces | Tier::Off => {
+            write.extend(["/dev/pts", "/dev/shm", "/dev/ptmx"].map(PathBuf::from));
             write.extend(known(|view| matches!(view, View::Write(_) | View::Fresh(_))));
             vec![PathBuf::from("/")]
         }
+        // The machine's terminals and shared memory are other people's too: a
+        // rule cannot tell a new terminal from the person's.
         Tier::Landlock => {
             write.extend(known(|view| matches!(view, View::Write(_))));
             let mut read: Vec<PathBuf> = known(|view| matches!(view, View::Read(_))).collect();

@@ -23,6 +23,7 @@
 #include <sys/uio.h>
 #include <sys/un.h>
 #include <sys/wait.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 static const char *name;
@@ -215,6 +216,39 @@ int main(int c, char **v) {
         for (int i = 0; i < atoi(v[2]); i++)
             if (open("/dev/null", O_RDONLY) < 0) return told(-1);
         return told(0);
+    }
+    if (is("lend")) {
+        const char *how = v[2], *file = v[3];
+        int bits = atoi(v[4]) == 2 ? S_ISGID : S_ISUID, mode = bits | 0755;
+        struct { unsigned long long flags, mode, resolve; } large = {O_CREAT | O_WRONLY, mode, 0};
+        struct stat found;
+        unlink(file);
+        umask(0);
+        int plain = strstr("chmod fchmod fchmodat fchmodat2", how) != 0;
+        int fd = plain ? open(file, O_CREAT | O_WRONLY, 0755) : -1;
+        if (!strcmp(how, "chmod")) syscall(SYS_chmod, file, mode);
+        if (!strcmp(how, "fchmod")) fchmod(fd, mode);
+        if (!strcmp(how, "fchmodat")) syscall(SYS_fchmodat, AT_FDCWD, file, mode);
+        if (!strcmp(how, "fchmodat2")) syscall(452, AT_FDCWD, file, mode, 0);
+        if (!strcmp(how, "open")) syscall(SYS_open, file, O_CREAT | O_WRONLY, mode);
+        if (!strcmp(how, "openat")) syscall(SYS_openat, AT_FDCWD, file, O_CREAT | O_WRONLY, mode);
+        if (!strcmp(how, "openat2")) syscall(437, AT_FDCWD, file, &large, sizeof large);
+        if (!strcmp(how, "creat")) syscall(SYS_creat, file, mode);
+        if (!strcmp(how, "mknod")) syscall(SYS_mknod, file, S_IFREG | mode, 0);
+        if (!strcmp(how, "mknodat")) syscall(SYS_mknodat, AT_FDCWD, file, S_IFREG | mode, 0);
+        if (!strcmp(how, "tmpfile")) {
+            char at[64];
+            fd = syscall(SYS_openat, AT_FDCWD, ".", O_TMPFILE | O_WRONLY, mode);
+            snprintf(at, sizeof at, "/proc/self/fd/%d", fd);
+            linkat(AT_FDCWD, at, AT_FDCWD, file, AT_SYMLINK_FOLLOW);
+        }
+        if (!strcmp(how, "capability")) {
+            // CAP_SETUID, permitted and effective.
+            unsigned int data[5] = {0x02000001, 1 << 7, 0, 0, 0};
+            fd = open(file, O_CREAT | O_WRONLY, 0755);
+            return told(setxattr(file, "security.capability", data, sizeof data, 0));
+        }
+        return told(!stat(file, &found) && (found.st_mode & bits) ? 0 : -1);
     }
     if (is("unlimited")) {
         struct rlimit all = {RLIM_INFINITY, RLIM_INFINITY};

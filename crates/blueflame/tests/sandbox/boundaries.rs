@@ -61,6 +61,21 @@ fn what_works_outside_is_stopped_inside() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// Where the kernel and its memory are, which is root's to read outside.
+#[test]
+fn the_kernel_tells_nothing_about_its_memory() {
+    let read = "cd /proc && for it in iomem ioports kallsyms kcore kpagecgroup kpagecount \
+                kpageflags slabinfo vmallocinfo; do test ! -e $it || head -c 8 $it; done | wc -c";
+    let told = |cage: &Cage| -> u32 {
+        let outcome = cage.run(everything(), read);
+        outcome.stdout.trim().parse().unwrap()
+    };
+    assert!(told(&Cage::new().in_tier(Tier::Off)) > 0, "there is nothing to hide");
+    for cage in [Some(Cage::new()), Cage::of_ordinary_user()].iter().flatten() {
+        assert_eq!(told(cage), 0);
+    }
+}
+
 #[test]
 fn an_ordinary_user_works_and_is_confined_as_well() {
     let Some(cage) = Cage::of_ordinary_user() else { return };

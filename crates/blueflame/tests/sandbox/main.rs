@@ -6,6 +6,7 @@ mod cage;
 mod corpus;
 mod harvested;
 mod layers;
+mod lending;
 mod limits;
 mod ordinary;
 mod probing;

@@ -113,7 +113,7 @@ fn a_socket_among_what_agents_may_read_is_refused() {
 fn a_machine_without_a_boundary_is_told_so_and_starts_nothing() {
     let cage = Cage::new();
     for (mode, key) in [
-        ("auto", "sandbox: {mode: off}"),
+        ("auto", "sandbox: {mode: landlock}"),
         ("namespaces", "sandbox: {mode: landlock}"),
         ("landlock", "sandbox: {mode: off}"),
     ] {
@@ -131,6 +131,33 @@ fn a_machine_without_a_boundary_is_told_so_and_starts_nothing() {
         let begun = fs::read_dir(sessions).map_or(0, Iterator::count);
         assert_eq!(begun, 0, "{mode}: a session was begun");
     }
+}
+
+/// A machine that has the weaker boundary only.
+#[test]
+fn the_weaker_boundary_is_not_taken_unless_it_is_named() {
+    let cage = Cage::new();
+    let with = |sandbox: &str, command: &str| {
+        let config = format!(
+            "schema_version: 2\nproject: {{base_branch: main}}\nsandbox: {{{sandbox}}}\n\
+             executors: {{default: embedded}}\ngateway: {{upstream: 'script:script.yaml'}}\n"
+        );
+        fs::write(cage.workspace.join("blueflame.yaml"), config).unwrap();
+        fs::write(cage.workspace.join("script.yaml"), "replies: [{say: unused}]\n").unwrap();
+        let few = "echo 0 > /proc/sys/user/max_user_namespaces && exec \"$@\"";
+        let mut command_line = cage.env.command("unshare");
+        command_line.args(["-U", "-r", "sh", "-c", few, "sh", BLUEFLAME]);
+        command_line.args(command.split(' ')).current_dir(&cage.workspace);
+        let output = command_line.output().unwrap();
+        let text = [output.stdout, output.stderr].concat();
+        (output.status.code(), String::from_utf8_lossy(&text).into_owned())
+    };
+    let (code, said) = with("mode: auto", "run --task x --yes");
+    assert_eq!(code, Some(3), "{said}");
+    assert!(said.contains("cannot be confined"), "{said}");
+    assert!(said.contains("`sandbox: {mode: landlock}` in blueflame.yaml accepts"), "{said}");
+    let (_, said) = with("mode: landlock, process_limit: watched", "doctor");
+    assert!(said.contains("a weaker sandbox (landlock)"), "{said}");
 }
 
 #[test]

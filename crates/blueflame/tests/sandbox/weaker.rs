@@ -3,6 +3,7 @@
 use std::os::unix::net::UnixListener;
 
 use blueflame::sandbox::Tier;
+use rustix::pty::OpenptFlags;
 
 use crate::cage::{Cage, attempts, everything, only};
 
@@ -35,6 +36,33 @@ fn landlock_and_the_broker_hold() {
         let outside = Cage::new().in_tier(Tier::Off).run(only(&["src"]), command);
         assert!(outside.worked(), "it fails outside, too: {command}: {outside:?}");
         let confined = inside.run(only(&["src"]), command);
+        assert!(!confined.worked(), "{command}: {confined:?}");
+    }
+}
+
+/// Terminals and shared memory belong to everybody on the machine here.
+#[test]
+fn terminals_and_shared_memory_of_the_machine_are_out_of_reach() {
+    let terminal = rustix::pty::openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    rustix::pty::grantpt(&terminal).unwrap();
+    rustix::pty::unlockpt(&terminal).unwrap();
+    let theirs = rustix::pty::ptsname(&terminal, Vec::new()).unwrap();
+    let theirs = theirs.to_str().unwrap();
+    // As long as somebody has it open, it is there for others.
+    let _held = std::fs::File::open(theirs).unwrap();
+    let shared = tempfile::NamedTempFile::new_in("/dev/shm").unwrap();
+    let shared = shared.path().display();
+    for command in [
+        format!("echo x > {theirs}"),
+        format!("exec 3< {theirs}"),
+        "exec 3<> /dev/ptmx".to_owned(),
+        format!("cat {shared}"),
+        format!("echo x > {shared}"),
+        format!("echo x > {shared}-new && rm {shared}-new"),
+    ] {
+        let outside = Cage::new().in_tier(Tier::Off).run(everything(), &command);
+        assert!(outside.worked(), "it fails outside, too: {command}: {outside:?}");
+        let confined = Cage::new().in_tier(Tier::Landlock).run(everything(), &command);
         assert!(!confined.worked(), "{command}: {confined:?}");
     }
 }

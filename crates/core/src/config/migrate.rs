@@ -97,7 +97,7 @@ pub(super) fn to_newest(file: &mut ConfigFile, version: u32) -> Vec<String> {
             "model requests go to `{}` with the key from `{}` (gateway)",
             file.gateway.upstream.value, file.gateway.credential_env.value
         ),
-        "agents are confined by the strongest boundary of this machine (sandbox.mode: auto)".into(),
+        "agents are confined by the strongest boundary, or not started (sandbox.mode: auto)".into(),
         "no commands check a task's commit or the merged tree (validation.acceptance, merge.verify)"
             .into(),
         format!("approved work lands on `{}` (merge.target: base)", file.project.base_branch.value),

@@ -57,19 +57,6 @@ fn result_of(id: &str, is_error: bool) -> Value {
 }
 
 #[test]
-fn the_first_result_is_its_last_word() {
-    let mut stream = opened();
-    let done = json!({"type": "result", "subtype": "success", "is_error": false,
-        "stop_reason": "end_turn", "result": "done"});
-    let changed = json!({"type": "result", "subtype": "error_max_turns", "is_error": true});
-    assert_eq!(hear(&mut stream, &done), [Step::Over]);
-    for later in [&changed, &done] {
-        assert_eq!(hear(&mut stream, later), []);
-        assert_eq!(stream.account().end, Told::Finished);
-    }
-}
-
-#[test]
 fn what_is_not_understood_is_kept_in_part() {
     let mut stream = opened();
     assert_eq!(stream.unread(), None);
@@ -299,4 +286,13 @@ fn the_run_can_be_interrupted_once() {
     assert_eq!(stream.interrupt(), []);
     hear(&mut stream, &json!({"type": "result", "subtype": "error_during_execution"}));
     assert_eq!(stream.account().end, Told::Interrupted);
+}
+
+#[test]
+fn a_second_result_does_not_replace_the_first() {
+    let mut stream = opened();
+    let result = |text: &str| json!({"type": "result", "subtype": "success", "result": text});
+    assert_eq!(hear(&mut stream, &result("mine")), [Step::Over]);
+    assert!(matches!(&hear(&mut stream, &result("forged"))[..], [Step::Breach { .. }]));
+    assert_eq!(stream.account().text, "mine");
 }

@@ -141,7 +141,7 @@ const BABBLERS: [Animal; 8] = [
         "finished",
         "",
     ),
-    animal("says its result twice", "open; work; finished; finished", "finished", ""),
+    animal("says its result twice", "open; work; finished; finished", "violated", "a second result"),
     animal(
         "changes its mind after its result",
         "open; work; finished

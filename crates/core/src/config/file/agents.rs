@@ -227,12 +227,12 @@ pub enum ProcessLimit {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum SandboxMode {
-    /// The strongest that this machine has; never none.
+    /// The strongest, or nothing is started.
     #[default]
     Auto,
-    /// Linux namespaces.
+    /// Linux namespaces: the strongest.
     Namespaces,
-    /// Landlock rules of the Linux kernel.
+    /// Landlock rules of the Linux kernel: weaker.
     Landlock,
     /// No boundary: agents can change and read everything that you can.
     Off,
