@@ -54,8 +54,6 @@ pub struct Stream {
     /// Calls that were not allowed and have no result yet.
     denied: BTreeSet<String>,
     interrupted: bool,
-    /// A result came. There is only one.
-    told: bool,
     account: Account,
     /// The beginning of the last line that is no part of the dialect.
     unread: Option<String>,
@@ -85,7 +83,6 @@ impl Stream {
             allowed: BTreeMap::new(),
             denied: BTreeSet::new(),
             interrupted: false,
-            told: false,
             account: Account::default(),
             unread: None,
         }
@@ -251,11 +248,11 @@ impl Conversation for Stream {
             Some("system") => Self::system(&event),
             Some("assistant") => seen(&event),
             Some("user") => self.results(&event),
-            Some("result") if self.told => {
+            // The first is its last word: there is only one.
+            Some("result") if self.account.end != super::Told::Nothing => {
                 vec![Step::Breach { why: "a second result came after the first".to_owned() }]
             }
             Some("result") => {
-                self.told = true;
                 self.account = read_result(&event, self.interrupted);
                 vec![Step::Over]
             }

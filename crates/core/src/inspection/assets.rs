@@ -4,8 +4,11 @@
 
 use super::{FileChange, FileKind, Side};
 
-/// What files with an ending begin with: one of these, each at its place.
-const ASSETS: &[(&str, &[(usize, &[u8])])] = &[
+/// Bytes and where they stand.
+type Mark = (usize, &'static [u8]);
+
+/// What files with an ending begin with: one of these.
+const ASSETS: &[(&str, &[Mark])] = &[
     ("avif", &[(4, b"ftyp")]),
     ("bmp", &[(0, b"BM")]),
     ("eot", &[(34, b"LP")]),

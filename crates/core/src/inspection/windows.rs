@@ -14,15 +14,20 @@ pub(super) fn windows(line: &str) -> impl Iterator<Item = &str> {
     std::iter::from_fn(move || {
         let text = rest?;
         let window = beginning(text);
-        rest = (window.len() < text.len())
-            .then(|| &text[text.floor_char_boundary(window.len() - OVERLAP)..]);
+        rest = (window.len() < text.len()).then(|| &text[boundary(text, window.len() - OVERLAP)..]);
         Some(window)
     })
 }
 
 /// The first piece of a line, which is all of it that a person would read.
 pub(super) fn beginning(line: &str) -> &str {
-    &line[..line.floor_char_boundary(WIDTH)]
+    &line[..boundary(line, WIDTH)]
+}
+
+/// The place at or before this one where a character ends.
+fn boundary(text: &str, at: usize) -> usize {
+    let at = at.min(text.len());
+    (0..=at).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
 }
 
 #[cfg(test)]

@@ -110,7 +110,7 @@ fn those_that_leave_something_behind_or_nothing() {
 }
 
 /// What programs must not say, or not so much of it.
-const BABBLERS: [Animal; 8] = [
+const BABBLERS: [Animal; 7] = [
     animal(
         "says half of its result",
         "open; work; printf '{\"type\":\"result\",\"subtype\":\"succ'",
@@ -142,13 +142,6 @@ const BABBLERS: [Animal; 8] = [
         "",
     ),
     animal("says its result twice", "open; work; finished; finished", "violated", "a second result"),
-    animal(
-        "changes its mind after its result",
-        "open; work; finished
-echo '{\"type\":\"result\",\"subtype\":\"error_max_turns\",\"is_error\":true}'",
-        "finished",
-        "",
-    ),
     animal(
         "claims to have used what nobody can",
         "open; work

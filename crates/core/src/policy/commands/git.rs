@@ -149,7 +149,7 @@ pub(super) fn judge(walk: &Walk<'_>, call: &Call<'_>) -> Walked<()> {
         }
         option(sub, text)?;
         let begins = |option: &&str| text.starts_with(&format!("{option}="));
-        if FORMATS.iter().any(|option| text == *option || begins(&option)) {
+        if FORMATS.iter().any(|option| text == *option || begins(option)) {
             continue;
         }
         if TEXTS.contains(&text) {

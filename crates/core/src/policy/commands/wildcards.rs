@@ -67,7 +67,9 @@ impl Walk<'_> {
         let mut paths = vec![start.to_owned()];
         for part in pattern.split('/').filter(|part| !part.is_empty()) {
             if !is_wild(part) {
-                paths.iter_mut().for_each(|path| *path = format!("{path}/{part}"));
+                for path in &mut paths {
+                    *path = format!("{path}/{part}");
+                }
                 continue;
             }
             let Ok(wide) = Regex::new(&widened(part)) else {
