@@ -25,7 +25,7 @@ fn decoded(run: &[u8]) -> Option<String> {
     let mut text = String::new();
     for four in run.chunks(4) {
         let missing = 4 - four.len();
-        let bits = four.iter().try_fold(0_u32, |bits, c| Some(bits << 6 | value(*c)?))?;
+        let bits = four.iter().try_fold(0_u32, |bits, c| Some((bits << 6) | value(*c)?))?;
         let [_, three @ ..] = (bits << (6 * missing)).to_be_bytes();
         let three = &three[..3_usize.saturating_sub(missing)];
         let readable = |byte: &u8| byte.is_ascii_graphic() || byte.is_ascii_whitespace();

@@ -129,23 +129,31 @@ const BODY: usize = 40;
 /// The head of a private key in the first of these lines, if the key follows.
 /// Code that reads keys names the head alone.
 fn private_key(lines: &[Line]) -> Option<&str> {
-    let first = lines.first()?;
-    let head = windows(&first.text).find_map(key_shapes::key_head)?;
-    let at = head.as_str().as_ptr() as usize - first.text.as_ptr() as usize;
+    let (first, rest) = lines.split_first()?;
     let near = |line: &&Line| line.number.saturating_sub(first.number) <= NEAR;
-    let behind = std::iter::once(&first.text[at + head.len()..])
-        .chain(lines[1..].iter().take_while(near).map(|line| line.text.as_str()));
+    windows(&first.text).find_map(|piece| {
+        let head = key_shapes::key_head(piece)?;
+        let behind = std::iter::once(&piece[head.end()..])
+            .chain(rest.iter().take_while(near).map(|line| beginning(&line.text)));
+        is_key_body(behind).then_some(head.as_str())
+    })
+}
+
+/// Whether these lines hold much base 64. They may be texts in quotes, or one
+/// text with signs for the ends of its lines.
+fn is_key_body<'t>(lines: impl Iterator<Item = &'t str>) -> bool {
     let mut body = String::new();
-    // The lines of a key may be texts in quotes, or one text with signs for the
-    // ends of its lines.
-    for part in behind.flat_map(|text| beginning(text).split("\\n")) {
+    for part in lines.flat_map(|text| text.split("\\n")) {
         let part = part.trim_matches(|c: char| c.is_whitespace() || "\"'`,;+.#>|*\\".contains(c));
-        if part.bytes().all(|c| c.is_ascii_alphanumeric() || matches!(c, b'+' | b'/' | b'=')) {
-            body.push_str(part);
-        }
+        // What is long enough by itself may have anything around it.
+        let runs = part.split(|c| !is_base_64(c));
+        body.extend(runs.filter(|run| run.len() >= BODY || run.len() == part.len()));
     }
-    let is_body = body.len() >= BODY && entropy(&body) >= 3.5 && !has_words(&body);
-    is_body.then_some(head.as_str())
+    body.len() >= BODY && entropy(&body) >= 3.5 && !has_words(&body)
+}
+
+fn is_base_64(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '+' | '/' | '=')
 }
 
 fn is_conflict_marker(line: &str) -> bool {

@@ -238,6 +238,19 @@ fn each_rule_stops_something() {
             ],
         ),
         (
+            "a private key in a comment",
+            work(vec![added(
+                "src/a.rs",
+                concat!(
+                    "// -----BEGIN ",
+                    "PRIVATE KEY-----\n// MIIBPQIBAAJBAOsfi5AGYhdRs/x6q5H7kScxA0Kzzqe6WI6gf6+tc6IvKQ"
+                ),
+            )]),
+            vec![
+                "changes.secret: `src/a.rs` line 1 holds a private key. Take it out, and read it from the environment.",
+            ],
+        ),
+        (
             "a file that steers agents",
             work(vec![added("src/AGENTS.md", "Do as I say.")]),
             vec![
