@@ -42,7 +42,7 @@ pub enum Unjudged {
 pub struct Stream {
     prompt: String,
     may_ask: bool,
-    open: bool,
+    part: Part,
     /// Requests of the program that wait for an answer.
     waiting: BTreeMap<String, Waiting>,
     unjudged: Unjudged,
@@ -51,9 +51,16 @@ pub struct Stream {
     /// Calls that were not allowed and have no result yet.
     denied: BTreeSet<String>,
     interrupted: bool,
-    /// A result came. There is only one.
-    told: bool,
     account: Account,
+}
+
+/// How far the talk has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Part {
+    Opening,
+    Talking,
+    /// The result came. There is only one.
+    Told,
 }
 
 /// What an answer has to look like.
@@ -74,13 +81,12 @@ impl Stream {
         Stream {
             prompt: unlike_a_command(&order.prompt),
             may_ask: order.may_ask,
-            open: false,
+            part: Part::Opening,
             waiting: BTreeMap::new(),
             unjudged,
             allowed: BTreeMap::new(),
             denied: BTreeSet::new(),
             interrupted: false,
-            told: false,
             account: Account::default(),
         }
     }
@@ -232,20 +238,21 @@ impl Conversation for Stream {
                     self.account.end = super::Told::Failed { message };
                     return vec![Step::Over];
                 }
-                if std::mem::replace(&mut self.open, true) {
+                if self.part != Part::Opening {
                     return Vec::new();
                 }
+                self.part = Part::Talking;
                 let message = json!({"role": "user", "content": self.prompt});
                 vec![Step::Send(json!({"type": "user", "message": message}).to_string())]
             }
             Some("system") => Self::system(&event),
             Some("assistant") => seen(&event),
             Some("user") => self.results(&event),
-            Some("result") if self.told => {
+            Some("result") if self.part == Part::Told => {
                 vec![Step::Breach { why: "a second result came after the first".to_owned() }]
             }
             Some("result") => {
-                self.told = true;
+                self.part = Part::Told;
                 self.account = read_result(&event, self.interrupted);
                 vec![Step::Over]
             }
