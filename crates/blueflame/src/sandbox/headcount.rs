@@ -69,11 +69,14 @@ fn place(own: &str) -> Option<PathBuf> {
 }
 
 /// Removes what those left behind who were killed. A group that somebody is in
-/// cannot be removed.
+/// cannot be removed; one whose maker lives may be about to be entered.
 fn tidy(place: &Path) {
-    let entries = fs::read_dir(place).into_iter().flatten().flatten();
-    for entry in entries.filter(|it| it.file_name().to_string_lossy().starts_with(PREFIX)) {
-        let _ = fs::remove_dir(entry.path());
+    for entry in fs::read_dir(place).into_iter().flatten().flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let Some(maker) = name.strip_prefix(PREFIX) else { continue };
+        if !Path::new("/proc").join(maker).exists() {
+            let _ = fs::remove_dir(entry.path());
+        }
     }
 }
 
