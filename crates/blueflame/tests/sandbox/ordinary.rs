@@ -83,9 +83,13 @@ const WORK: [(&str, &str, &str); 15] = [
     ),
 ];
 
-/// What the weaker tier has not: sockets and files in `/tmp`.
-const NOT_BY_LANDLOCK: [&str; 2] =
-    ["a shell with pipes and temporary files", "Python with sockets, a database and a terminal"];
+/// What the weaker tier has not: sockets and files in `/tmp`, shared memory,
+/// terminals of its own.
+const NOT_BY_LANDLOCK: [&str; 3] = [
+    "a shell with pipes and temporary files",
+    "Python with several processes",
+    "Python with sockets, a database and a terminal",
+];
 
 #[test]
 fn compilers_servers_and_test_runners_work() {
