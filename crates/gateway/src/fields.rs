@@ -159,7 +159,7 @@ mod tests {
     use super::*;
     use Dialect::{Chat, Messages, Responses};
 
-    /// As recorded of claude 2.1.197, codex 0.166.0 and opencode.
+    /// As recorded of claude 2.1.197 and codex 0.166.0; of opencode nothing was recorded.
     #[test]
     fn what_the_known_agents_send_is_let_pass() {
         for (dialect, body) in [

@@ -1,3 +1,5 @@
+//! What codex says, and what is made of it.
+
 use super::*;
 use blueflame_core::money::Budget;
 
