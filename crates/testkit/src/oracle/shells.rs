@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use super::voices::Voices;
+
 /// How a command line reaches a shell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shell {
@@ -142,11 +144,13 @@ impl Stage {
         if shell != Shell::Sh {
             command.env("BASH_ENV", self.root.join("prelude"));
         }
-        let complaints = self.root.join("complaints");
-        let file = File::create(&complaints).expect("the stage is ours to write");
+        let (mut voices, mouth) = Voices::listen().expect("a pair of sockets");
         command.current_dir(&self.workspace);
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(file);
-        if let Ok(mut child) = command.spawn() {
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(mouth);
+        let child = command.spawn();
+        // The end that the shell writes to is closed here.
+        drop(command);
+        if let Ok(mut child) = child {
             let deadline = Instant::now() + PATIENCE;
             let mut pause = Duration::from_micros(300);
             while let Ok(None) = child.try_wait() {
@@ -154,11 +158,13 @@ impl Stage {
                     let _ = child.kill();
                     let _ = child.wait();
                 }
+                voices.hear();
                 std::thread::sleep(pause);
                 pause = (pause * 2).min(Duration::from_millis(20));
             }
         }
-        let complaints = text_of(&complaints);
+        voices.hear();
+        let complaints = voices.one_by_one();
         let trace = if shell == Shell::Sh { complaints.clone() } else { text_of(&self.trace()) };
         let commands =
             if shell == Shell::Sh { not_found(&trace, &self.workspace) } else { self.asked_for() };
@@ -204,7 +210,7 @@ impl Stage {
 
     /// All files with what is in them.
     fn files(&self) -> BTreeSet<(PathBuf, String)> {
-        const OURS: [&str; 4] = ["prelude", "log", "trace", "complaints"];
+        const OURS: [&str; 3] = ["prelude", "log", "trace"];
         let mut found = BTreeSet::new();
         let mut directories = vec![self.root.clone()];
         while let Some(directory) = directories.pop() {
@@ -255,8 +261,6 @@ fn traced(trace: &str) -> impl Iterator<Item = String> {
 /// What a plain shell could not find, as it says itself: `sh: 1: evil: not found`.
 fn not_found(complaints: &str, cwd: &Path) -> Vec<Spoken> {
     let ends = [": not found", ": Permission denied"];
-    // What is traced at the same time stands among them.
-    let complaints = complaints.replace([MARK, END], "");
     let named = complaints.lines().filter_map(|line| {
         let rest = ends.iter().find_map(|end| line.strip_suffix(end))?;
         Some(rest.rsplit(": ").next()?.to_owned())

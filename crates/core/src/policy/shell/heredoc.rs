@@ -33,6 +33,14 @@ impl Parser<'_> {
             if line == pending.marker {
                 break;
             }
+            // There bash takes a line for the end that only begins with the marker,
+            // and runs the rest of it.
+            if self.in_substitution && line.starts_with(&pending.marker) {
+                return Err(Unclear::new(
+                    "a line in `$(... <<)` that begins with the end marker and goes on",
+                    "choose an end marker with which no line of the text begins",
+                ));
+            }
             text.push_str(line);
             text.push('\n');
         }

@@ -13,7 +13,14 @@ const RESERVED: &[&str] = &[
 
 /// Takes a command line apart. The caller has limited its length.
 pub(in crate::policy) fn parse(line: &str) -> Result<Script, Unclear> {
-    let mut parser = Parser { line, at: 0, depth: 0, pending: Vec::new(), texts: Vec::new() };
+    let mut parser = Parser {
+        line,
+        at: 0,
+        depth: 0,
+        in_substitution: false,
+        pending: Vec::new(),
+        texts: Vec::new(),
+    };
     let body = parser.list(&[])?;
     if parser.peek().is_some() {
         return Err(unexpected(parser.peek()));
@@ -27,6 +34,8 @@ pub(super) struct Parser<'l> {
     pub(super) line: &'l str,
     pub(super) at: usize,
     depth: usize,
+    /// Somewhere within `$(...)`.
+    pub(super) in_substitution: bool,
     pub(super) pending: Vec<Pending>,
     /// One for each `<<` so far; empty until its text has been read.
     pub(super) texts: Vec<HereText>,
@@ -78,10 +87,12 @@ impl<'l> Parser<'l> {
         !self.pending.is_empty()
     }
 
-    /// A list within another construct, up to a closing character.
-    pub(super) fn nested(&mut self, end: &str) -> Read<Node> {
-        let node = self.list(&[end])?;
+    /// What stands in `$(...)`, up to the closing bracket.
+    pub(super) fn substitution(&mut self) -> Read<Node> {
+        let outside = std::mem::replace(&mut self.in_substitution, true);
+        let node = self.list(&[")"])?;
         self.has_all_texts()?;
+        self.in_substitution = outside;
         Ok(node)
     }
 

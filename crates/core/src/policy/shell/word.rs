@@ -180,7 +180,7 @@ impl Parser<'_> {
                     return Err(text_pending());
                 }
                 let texts = self.texts.len();
-                let body = self.nested(")")?;
+                let body = self.substitution()?;
                 self.expect(')')?;
                 // Bash cannot read every text within a substitution, and what it
                 // reads instead is anybody's guess.
