@@ -2,14 +2,14 @@
 //! which turns what it sees into facts for the session.
 
 use std::collections::VecDeque;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use blueflame_core::event::{Event, StartFault, Work};
 use blueflame_core::ids::AgentId;
 use blueflame_core::money::Spend;
-use blueflame_core::outcome::Outcome;
+use blueflame_core::outcome::{Killer, Outcome};
 use jiff::Timestamp;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::spawn_blocking;
@@ -31,6 +31,7 @@ use crate::attempt::spec::Secrets;
 use crate::checks::command::{self as command_run, CommandExit};
 use crate::executor::Sight;
 use crate::process_tree::kill_and_wait;
+use crate::room;
 use crate::sandbox;
 
 /// Spending is recorded at most this often; the end always is.
@@ -117,6 +118,11 @@ async fn start(
         };
         let result = command_run::run(order, &surroundings, &mut stop).await;
         if !result.passed() {
+            // The machine's fault is not the task's.
+            let places = [&ready.workspace.path, &surroundings.home, &surroundings.tmp];
+            if let Some(reason) = result.lacks_room(&places.map(PathBuf::as_path)) {
+                return Err(NotStarted { reason, fault: Fault::Surroundings });
+            }
             let reason =
                 format!("`{command}` (worktree.prepare) {}: {}", result.exit, result.output);
             let stopped = result.exit == CommandExit::Stopped;
@@ -307,6 +313,7 @@ async fn listen(
 pub async fn collect(site: &Arc<Site>, run: Run, sealed: Sealed, post: &Post) {
     let agent = run.agent.clone();
     let (snapshot, spend) = (sealed.snapshot.clone(), sealed.spend);
+    let full_disk = sealed.full_disk.is_some();
     let concluding = Arc::clone(site);
     if conclude::workspace_is_gone(site, &run) {
         let text = format!(
@@ -317,7 +324,16 @@ pub async fn collect(site: &Arc<Site>, run: Run, sealed: Sealed, post: &Post) {
     let outcome = spawn_blocking(move || conclude::outcome(&concluding, &run, sealed)).await;
     match outcome {
         Ok(Err(reason)) => post.send(Occurrence::NotTaken { agent, reason }),
-        Ok(Ok(outcome)) => {
+        Ok(Ok(mut outcome)) => {
+            if full_disk && may_lack_room(&outcome) {
+                // The next attempt waits for room, unless there is some by now.
+                if let Some(why) = room::lacking(&[&site.repository], "") {
+                    let ended = outcome.name();
+                    let reason = format!("{agent} ended as {ended}, and {why}");
+                    post.send(Occurrence::Obstructed(reason));
+                }
+                outcome = Outcome::Killed { by: Killer::Other };
+            }
             // What is finished is in commits.
             let unfinished = !matches!(outcome, Outcome::Finished { .. });
             if let Some(commit) = snapshot.filter(|_| unfinished) {
@@ -326,5 +342,22 @@ pub async fn collect(site: &Arc<Site>, run: Run, sealed: Sealed, post: &Post) {
             post.fact(Event::AgentExited { agent, outcome, spend });
         }
         Err(error) => post.send(Occurrence::Broken(error.to_string())),
+    }
+}
+
+/// Whether a run may have come to this because there was no room for anything else.
+fn may_lack_room(outcome: &Outcome) -> bool {
+    match outcome {
+        Outcome::NoOp
+        | Outcome::Uncommitted
+        | Outcome::MaxTurns
+        | Outcome::TimedOut
+        | Outcome::Crashed { .. }
+        | Outcome::Malformed { .. } => true,
+        Outcome::Finished { .. }
+        | Outcome::BudgetSpent { .. }
+        | Outcome::RateLimited { .. }
+        | Outcome::Killed { .. }
+        | Outcome::Violated { .. } => false,
     }
 }

@@ -327,7 +327,14 @@ impl Session {
                 self.watch.warn(&text);
                 Ok(())
             }
-            Occurrence::Broken(why) => Err(Failure::new(Kind::Internal, why)),
+            Occurrence::Broken(why) => {
+                let on = if self.state.errand.is_some() {
+                    "the same command once more goes on"
+                } else {
+                    "what was recorded is safe; `blueflame resume` goes on"
+                };
+                Err(Failure::new(Kind::Internal, why).hint(on))
+            }
         }
     }
 

@@ -175,7 +175,7 @@ pub fn prepare(site: &Arc<Site>, job: &Job) -> Result<Ready, NotStarted> {
         sandbox: site.sandbox.clone(),
         limits: Limits {
             wall: site.config.limits.agent_timeout,
-            idle: site.config.limits.agent_timeout,
+            idle: site.config.limits.idle_timeout,
             grace: GRACE,
             cap: job.cap,
             grant: job.grant,

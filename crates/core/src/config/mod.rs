@@ -81,6 +81,7 @@ pub struct Concurrency {
 #[derive(Clone, Debug)]
 pub struct Limits {
     pub agent_timeout: Duration,
+    pub idle_timeout: Duration,
     pub heartbeat_interval: Duration,
     pub max_retries: u32,
     pub max_wave_cycles: u32,

@@ -147,6 +147,10 @@ fn one_problem_each() {
             "error: `limits.agent_timeout` has no unit, got `300` @ 300",
         ),
         (
+            "limits: {idle_timeout: 0s}",
+            "error: `limits.idle_timeout` must be at least 1s, got `0s` @ 0s",
+        ),
+        (
             "limits: {heartbeat_interval: 10m}",
             "warning: `limits.heartbeat_interval` is not shorter than the agent timeout @ 10m",
         ),

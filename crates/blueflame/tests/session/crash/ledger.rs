@@ -9,7 +9,7 @@ use crate::stage::{Stage, name_of, wait_until};
 /// Everything that must not depend on who died when.
 #[derive(Debug, PartialEq)]
 pub struct Ledger {
-    pub repository: Repository,
+    repository: Repository,
     /// Changesets.
     landed: Vec<String>,
     /// Every question that was answered, with its answer.
@@ -48,6 +48,14 @@ impl Person {
 }
 
 impl Ledger {
+    /// Whether the person is left with the same, having answered the same. Who did
+    /// how much for it may differ.
+    pub fn leads_to_the_same_as(&self, other: &Ledger) -> bool {
+        self.repository == other.repository
+            && self.landed == other.landed
+            && self.answers == other.answers
+    }
+
     /// Looks everything up, once nothing runs any more.
     pub fn of(stage: &Stage, person: &Person) -> Ledger {
         wait_until("no process is left", || stage.processes().is_empty());

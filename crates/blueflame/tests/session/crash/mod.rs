@@ -7,6 +7,7 @@
 //! that one battle again.
 
 mod death;
+mod faults;
 mod ledger;
 mod story;
 
@@ -79,12 +80,13 @@ fn battle(seed: u64, undisturbed: &Ledger) -> u64 {
     let person = Person::begins(&stage);
     let manner = Manner::of(seed);
     let mut chance = Chance::new(seed);
-    let again = format!(
-        "fought again with: BLUEFLAME_CRASH_SEED={seed} cargo test -p blueflame --test session crash"
-    );
+    let _again = Again(format!(
+        "BLUEFLAME_CRASH_SEED={seed} cargo test -p blueflame --test session \
+         whoever_dies_whenever -- --nocapture"
+    ));
     let (mut kills, mut in_vain, mut known) = (0, 0, 0);
     loop {
-        assert!(kills < GETS_NOWHERE, "{kills} deaths and no end: {}\n{again}", last(&stage));
+        assert!(kills < GETS_NOWHERE, "{kills} deaths and no end: {}", last(&stage));
         let begun = !stage.sessions().is_empty();
         let arguments = if begun { RESUME.to_vec() } else { stage.run_arguments() };
         let death = match manner.next(&mut chance, in_vain) {
@@ -96,7 +98,7 @@ fn battle(seed: u64, undisturbed: &Ledger) -> u64 {
             break;
         }
         let expected = manner.explains(&told);
-        assert!(expected, "after {kills} deaths, {death:?}: {told}\n{}\n{again}", last(&stage));
+        assert!(expected, "after {kills} deaths, {death:?}: {told}\n{}", last(&stage));
         kills += 1;
         let now = different_events(&stage);
         in_vain = if now > known { 0 } else { in_vain + 1 };
@@ -105,14 +107,22 @@ fn battle(seed: u64, undisturbed: &Ledger) -> u64 {
     let ledger = Ledger::of(&stage, &person);
     let same = match manner {
         // Agents died too, or could not start, so some work was done again.
-        Manner::Blackout | Manner::Git => ledger.repository == undisturbed.repository,
+        Manner::Blackout | Manner::Git => ledger.leads_to_the_same_as(undisturbed),
         _ => ledger == *undisturbed,
     };
-    assert!(
-        same,
-        "after {kills} deaths ({manner:?}):\n{ledger:#?}\nand not\n{undisturbed:#?}\n{again}"
-    );
+    assert!(same, "after {kills} deaths ({manner:?}):\n{ledger:#?}\nand not\n{undisturbed:#?}");
     kills
+}
+
+/// Whatever fails while this is there, it is said how to repeat it.
+struct Again(String);
+
+impl Drop for Again {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            eprintln!("repeat this one with: {}", self.0);
+        }
+    }
 }
 
 /// How many different things have happened, whoever did them.
