@@ -78,10 +78,10 @@ impl From<String> for NotStarted {
 
 impl From<LandingError> for NotStarted {
     fn from(error: LandingError) -> Self {
-        match &error {
-            LandingError::Git(_) | LandingError::File { .. } => surroundings(&error),
-            _ if error.is_for_the_person() => surroundings(&error),
-            _ => error.to_string().into(),
+        if error.is_of_git() || error.is_for_the_person() {
+            surroundings(&error)
+        } else {
+            error.to_string().into()
         }
     }
 }
