@@ -16,6 +16,7 @@ use blueflame_core::state::State;
 use blueflame_gateway::upstream::BadUpstream;
 use jiff::Timestamp;
 
+use super::asking::{Enter, Said, confirm};
 use crate::cli::{Common, Run};
 use crate::config_file::{self, Loaded};
 use crate::diagnostics;
@@ -26,8 +27,9 @@ use crate::file_system::Remote;
 use crate::history;
 use crate::journal::{Header, Writer};
 use crate::people::{Decisions, Respondent, Terminal};
+use crate::projections::Projections;
 use crate::prove::record::{self, Installed};
-use crate::repo_lock::{Holder, RepoLock};
+use crate::repo_lock::{self, Holder, Presence, RepoLock};
 use crate::report::summary;
 use crate::sandbox::{self, Boundary};
 use crate::session::site::{Manner, Site};
@@ -45,12 +47,15 @@ pub fn run(arguments: &Run, common: &Common) -> Result<ExitCode, Failure> {
         return super::dry_run::show(&loaded, &goal, plan.as_ref(), arguments.json);
     }
     let store = Store::find(&loaded.repository)?.for_writing(Remote::Refuse)?;
-    mention_unfinished(&store)?;
     let asking = Asking::new(
         arguments.decisions_file.as_deref(),
         arguments.yes,
         loaded.config.planning.interactive,
     );
+    if let Some(id) = taken_up(&store, &asking)? {
+        let directory = store.store().session(&id);
+        return go_on(loaded, &store, directory, &asking, arguments.json);
+    }
     start(loaded, &store, goal, plan, &asking, arguments.json)
 }
 
@@ -158,6 +163,13 @@ pub fn go_on(
         eprintln!("session {id} has ended: {}", crate::narrate::ending(end));
         // Whoever ended it may have died before tidying up.
         tidy::after_session(&site, &state);
+        if store.store().sessions()?.first() == Some(&id) {
+            let tasks_file = site.config.project.tasks_file.as_str();
+            let views = Projections::new(&site.repository, &site.common, tasks_file);
+            if let Err(error) = views.write(&state) {
+                eprintln!("warning: the views could not be written: {error}");
+            }
+        }
         lock.release()?;
         return Ok(ExitCode::SUCCESS);
     }
@@ -418,11 +430,18 @@ fn begin(store: &WritableStore, now: Timestamp) -> Result<(RepoLock, SessionDir)
     Ok((lock, directory))
 }
 
-fn mention_unfinished(store: &WritableStore) -> Result<(), Failure> {
-    if let Some(id) = session::unfinished(store.store())? {
-        eprintln!(
-            "note: session {id} was left unfinished; `blueflame resume {id}` goes on with it"
-        );
+/// Offers to go on with a session that was left; the answer is the one to go on with.
+/// Where nobody is there to be asked, it is only mentioned.
+fn taken_up(store: &WritableStore, asking: &Asking) -> Result<Option<SessionId>, Failure> {
+    // One that is at work was not left; who has it is said when its lock is wanted.
+    if repo_lock::look(store.store())? != Presence::Nobody {
+        return Ok(None);
     }
-    Ok(())
+    let Some(id) = session::unfinished(store.store())? else { return Ok(None) };
+    eprintln!("note: session {id} was left unfinished; `blueflame resume {id}` goes on with it");
+    if asking.decisions.is_some() || asking.yes {
+        return Ok(None);
+    }
+    let question = "go on with it now, instead of beginning another?";
+    Ok((confirm(question, Enter::MeansYes) == Said::Yes).then_some(id))
 }

@@ -16,8 +16,8 @@ use std::thread;
 
 use super::death::git_that;
 use super::ledger::{Ledger, Person};
-use super::{Again, story};
-use crate::stage::{RESUME, Stage, Told};
+use super::story;
+use crate::stage::{Again, RESUME, Stage, Told};
 
 /// Before its work, after it, killed at once or with half of its answer out; or from
 /// then on every time, for this orchestrator.

@@ -6,6 +6,7 @@
 //! longer, and `BLUEFLAME_CRASH_SEED` with the seed that a failure prints fights
 //! that one battle again.
 
+mod damage;
 mod death;
 mod faults;
 mod ledger;
@@ -20,7 +21,7 @@ use serde_json::Value;
 
 use self::death::{Chance, Death, Manner, has_strace};
 use self::ledger::{Ledger, Person};
-use crate::stage::{RESUME, Stage};
+use crate::stage::{Again, RESUME, Stage};
 
 /// How many orchestrators are killed unless somebody wants more.
 const KILLS: u64 = 320;
@@ -112,17 +113,6 @@ fn battle(seed: u64, undisturbed: &Ledger) -> u64 {
     };
     assert!(same, "after {kills} deaths ({manner:?}):\n{ledger:#?}\nand not\n{undisturbed:#?}");
     kills
-}
-
-/// Whatever fails while this is there, it is said how to repeat it.
-struct Again(String);
-
-impl Drop for Again {
-    fn drop(&mut self) {
-        if thread::panicking() {
-            eprintln!("repeat this one with: {}", self.0);
-        }
-    }
 }
 
 /// How many different things have happened, whoever did them.

@@ -12,7 +12,7 @@ merge: {verify: ["test -d src"]}
 limits: {max_retries: 20}
 "#;
 
-const DECISIONS: &str = r#"plan: [approve]
+pub const DECISIONS: &str = r#"plan: [approve]
 changesets: {three: [{reject: "once more"}, approve], "*": approve}
 validation_failed: [requeue]
 session: [continue, continue, continue]
