@@ -9,7 +9,7 @@ use crate::stage::{Stage, name_of, wait_until};
 /// Everything that must not depend on who died when.
 #[derive(Debug, PartialEq)]
 pub struct Ledger {
-    repository: Repository,
+    pub repository: Repository,
     /// Changesets.
     landed: Vec<String>,
     /// Every question that was answered, with its answer.
