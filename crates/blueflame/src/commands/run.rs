@@ -16,7 +16,7 @@ use blueflame_core::state::State;
 use blueflame_gateway::upstream::BadUpstream;
 use jiff::Timestamp;
 
-use super::asking::{Enter, Said, confirm};
+use super::left::{self, Attended};
 use crate::cli::{Common, Run};
 use crate::config_file::{self, Loaded};
 use crate::diagnostics;
@@ -29,7 +29,7 @@ use crate::journal::{Header, Writer};
 use crate::people::{Decisions, Respondent, Terminal};
 use crate::projections::Projections;
 use crate::prove::record::{self, Installed};
-use crate::repo_lock::{self, Holder, Presence, RepoLock};
+use crate::repo_lock::{Holder, RepoLock};
 use crate::report::summary;
 use crate::sandbox::{self, Boundary};
 use crate::session::site::{Manner, Site};
@@ -52,7 +52,7 @@ pub fn run(arguments: &Run, common: &Common) -> Result<ExitCode, Failure> {
         arguments.yes,
         loaded.config.planning.interactive,
     );
-    if let Some(id) = taken_up(&store, &asking)? {
+    if let Some(id) = left::taken_up(&store, asking.attended())? {
         let directory = store.store().session(&id);
         return go_on(loaded, &store, directory, &asking, arguments.json);
     }
@@ -107,7 +107,9 @@ pub fn begin_session(
     let prepared = asking.prepared()?;
     let now = free_moment(store)?;
     let (lock, directory) = begin(store, now)?;
+    left::stop_strays(store.store(), directory.id())?;
     let site = Arc::new(Site::new(loaded, directory.clone(), now, asking.manner(boundary))?);
+    left::mention_workspaces(&site);
     let first = session::first_event(&site, purpose.goal, purpose.plan);
     let mut state =
         State::begin(now, &first).map_err(|illegal| Failure::new(Kind::Usage, illegal))?;
@@ -157,6 +159,7 @@ pub fn go_on(
     let prepared = asking.prepared()?;
     let now = Timestamp::now();
     let lock = RepoLock::take(store, &Holder::this_process(id.clone(), now))?;
+    left::stop_strays(store.store(), &id)?;
     let (journal, state, repaired) = session::reopen(&directory)?;
     let site = Arc::new(Site::new(loaded, directory, state.started_at, asking.manner(boundary))?);
     if let Some(end) = state.ended() {
@@ -241,6 +244,10 @@ impl Asking {
             yes,
             interactive: interactive && !unattended,
         }
+    }
+
+    fn attended(&self) -> Attended {
+        if self.decisions.is_some() || self.yes { Attended::No } else { Attended::Yes }
     }
 
     fn manner(&self, boundary: Boundary) -> Manner {
@@ -428,20 +435,4 @@ fn begin(store: &WritableStore, now: Timestamp) -> Result<(RepoLock, SessionDir)
     let lock = RepoLock::take(store, &Holder::this_process(id.clone(), now))?;
     let directory = store.begin(&id)?;
     Ok((lock, directory))
-}
-
-/// Offers to go on with a session that was left; the answer is the one to go on with.
-/// Where nobody is there to be asked, it is only mentioned.
-fn taken_up(store: &WritableStore, asking: &Asking) -> Result<Option<SessionId>, Failure> {
-    // One that is at work was not left; who has it is said when its lock is wanted.
-    if repo_lock::look(store.store())? != Presence::Nobody {
-        return Ok(None);
-    }
-    let Some(id) = session::unfinished(store.store())? else { return Ok(None) };
-    eprintln!("note: session {id} was left unfinished; `blueflame resume {id}` goes on with it");
-    if asking.decisions.is_some() || asking.yes {
-        return Ok(None);
-    }
-    let question = "go on with it now, instead of beginning another?";
-    Ok((confirm(question, Enter::MeansYes) == Said::Yes).then_some(id))
 }

@@ -22,6 +22,7 @@ pub mod reverting;
 mod review;
 mod silence;
 pub mod site;
+pub mod strays;
 pub mod tidy;
 mod views;
 mod watch;

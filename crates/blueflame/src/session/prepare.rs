@@ -105,7 +105,7 @@ const PAUSE: Duration = Duration::from_millis(500);
 const SNAPSHOT_EVERY: Duration = Duration::from_secs(60);
 
 /// How long an agent that is asked to stop may take.
-const GRACE: Duration = Duration::from_secs(10);
+pub const GRACE: Duration = Duration::from_secs(10);
 
 /// No sensible run needs more answers that call tools.
 const MOST_TURNS: u32 = 250;
