@@ -442,6 +442,7 @@ impl Told {
 pub struct Again(pub String);
 
 impl Drop for Again {
+    #[expect(clippy::print_stderr, reason = "a test that fails tells how to repeat it")]
     fn drop(&mut self) {
         if thread::panicking() {
             eprintln!("repeat this one with: {}", self.0);
