@@ -200,17 +200,23 @@ fn suffer(case: &[Fault], expected: &Ledger) -> Suffered {
     let stage = story::of_two();
     let person = Person::begins(&stage);
     let mut suffered = Suffered::default();
+    let mut waits = false;
     for fault in case.iter().map(Some).chain([None]) {
         let begun = !stage.sessions().is_empty();
         let arguments = if begun { RESUME.to_vec() } else { stage.run_arguments() };
         let (told, met) = let_down(&stage, &arguments, fault);
         suffered.met += usize::from(met.hit);
         suffered.calls.extend(met.calls);
+        waits |= told.stderr.contains("`blueflame publish");
         if told.code != Some(0) {
             let journal = !stage.sessions().is_empty();
             assert!(met.hit && is_a_refusal(&told, journal), "{fault:?}: {told}");
             suffered.stopped += 1;
         }
+    }
+    // What could not be brought to the base branch waits for the person.
+    if waits {
+        stage.blueflame(&["publish"]).exits(0);
     }
     let ledger = Ledger::of(&stage, &person);
     let same = ledger.leads_to_the_same_as(expected);
