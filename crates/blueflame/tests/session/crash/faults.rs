@@ -108,7 +108,7 @@ impl Progress {
             }
             let turn = self.known.len() % WAYS.len();
             // What moves a ref is met in every way in any case.
-            let moves = ["update-ref", "merge --ff-only"].iter().any(|it| call.contains(it));
+            let moves = ["update-ref -m", "merge --ff-only"].iter().any(|it| call.contains(it));
             let ways = if all || moves { &WAYS[..] } else { &WAYS[turn..=turn] };
             for way in ways {
                 let fault = Fault { way: (*way).to_owned(), call: call.clone() };
