@@ -226,12 +226,12 @@ fn suffer(case: &[Fault], expected: &Ledger) -> Suffered {
     suffered
 }
 
-/// Whether it says that git failed, and how to go on if there is anything to go on
+/// Whether it says that git failed, or what git complained of, and how to go on if there is anything to go on
 /// with.
 fn is_a_refusal(told: &Told, begun: bool) -> bool {
     let says = |words: &str| told.stderr.contains(words);
     matches!(told.code, Some(2 | 3 | 70))
         && says("error: ")
-        && says("git")
+        && (says("git") || says("No space left on device"))
         && (!begun || says("`blueflame resume"))
 }
