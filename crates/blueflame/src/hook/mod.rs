@@ -19,6 +19,7 @@ use std::process;
 use std::sync::Mutex;
 use std::time::Duration;
 
+use blueflame_core::policy::Distinct;
 use serde::Deserialize;
 use serde_json::json;
 use serde_json::value::RawValue;
@@ -159,6 +160,7 @@ fn read_event(input: impl Read) -> Result<Box<RawValue>, Broken> {
     }
     let text = String::from_utf8(text).map_err(|error| bad(&error))?;
     serde_json::from_str::<Event>(&text).map_err(|error| bad(&error))?;
+    serde_json::from_str::<Distinct>(&text).map_err(|error| bad(&error))?;
     RawValue::from_string(text).map_err(|error| bad(&error))
 }
 

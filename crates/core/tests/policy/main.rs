@@ -9,3 +9,4 @@ mod ground;
 mod ordinary;
 mod paths;
 mod roles;
+mod tables;

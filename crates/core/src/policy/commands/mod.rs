@@ -4,13 +4,17 @@
 //! may find itself after `cd`, and which values a `for` gives to its variable.
 
 mod argument;
+mod awk;
 mod commit;
 mod filters;
+mod find;
 mod git;
 mod grep;
 mod hints;
 mod make;
+mod manners;
 mod programs;
+mod sed;
 mod simple;
 mod wildcards;
 
@@ -38,15 +42,31 @@ type Walked<T> = Result<T, Denial>;
 struct After {
     success: Directories,
     failure: Directories,
+    /// Where the shell stays if a `cd` fails although its directory is there.
+    stray: Directories,
 }
 
 impl After {
     fn unchanged(directories: &Directories) -> Self {
-        After { success: directories.clone(), failure: directories.clone() }
+        After {
+            success: directories.clone(),
+            failure: directories.clone(),
+            stray: Directories::new(),
+        }
     }
 
-    fn either(self) -> Directories {
+    /// Where the next command finds itself, as far as can be expected.
+    fn either(&self) -> Directories {
         &self.success | &self.failure
+    }
+
+    /// Where a command finds itself that is run because this one failed.
+    fn failed(&self) -> Directories {
+        &self.failure | &self.stray
+    }
+
+    fn anywhere(&self) -> Directories {
+        &self.success | &self.failed()
     }
 }
 
@@ -61,6 +81,21 @@ struct Walk<'w> {
     loops: Vec<Directories>,
     steps: Cell<usize>,
     looks: Cell<usize>,
+    trust: Trust,
+    /// Whether the line itself makes files.
+    makes: Cell<bool>,
+    /// Whether it moves or removes some.
+    moves: Cell<bool>,
+}
+
+/// What is there now is taken to be there when the line is run, as far as the line
+/// itself leaves it alone.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Trust {
+    /// Directories stay where they are.
+    directories: bool,
+    /// No names are added.
+    names: bool,
 }
 
 impl Policy {
@@ -91,17 +126,29 @@ impl Policy {
                 );
             }
         };
-        let mut walk = Walk {
-            policy: self,
-            ground,
-            texts: &script.texts,
-            known: BTreeMap::new(),
-            loops: Vec::new(),
-            steps: Cell::new(0),
-            looks: Cell::new(0),
-        };
-        walk.node(&script.body, &Directories::from([cwd.to_owned()]))?;
-        Ok(Rule::CommandAllowed)
+        let mut trust = Trust { directories: true, names: true };
+        loop {
+            let mut walk = Walk {
+                policy: self,
+                ground,
+                texts: &script.texts,
+                known: BTreeMap::new(),
+                loops: Vec::new(),
+                steps: Cell::new(0),
+                looks: Cell::new(0),
+                trust,
+                makes: Cell::new(false),
+                moves: Cell::new(false),
+            };
+            walk.node(&script.body, &Directories::from([cwd.to_owned()]))?;
+            let (makes, moves) = (walk.makes.get(), walk.moves.get());
+            let justified = Trust { directories: !moves, names: !moves && !makes };
+            if trust == justified || !trust.names {
+                return Ok(Rule::CommandAllowed);
+            }
+            // A line that changes files is judged again, without that trust.
+            trust = justified;
+        }
     }
 }
 
@@ -123,11 +170,19 @@ impl Walk<'_> {
                             let next = self.node(node, &after.success)?;
                             after.success = next.success;
                             after.failure = &after.failure | &next.failure;
+                            after.stray = &after.stray | &next.stray;
                         }
                         Link::Or => {
-                            let next = self.node(node, &after.failure)?;
-                            after.success = &after.success | &next.success;
-                            after.failure = next.failure;
+                            let strayed = std::mem::take(&mut after.stray);
+                            if !strayed.is_empty() {
+                                after.stray = self.node(node, &strayed)?.anywhere();
+                            }
+                            if !after.failure.is_empty() {
+                                let next = self.node(node, &after.failure)?;
+                                after.success = &after.success | &next.success;
+                                after.failure = next.failure;
+                                after.stray = &after.stray | &next.stray;
+                            }
                         }
                     }
                 }
@@ -142,7 +197,8 @@ impl Walk<'_> {
             }
             Node::Not(node) => {
                 let after = self.node(node, from)?;
-                Ok(After { success: after.failure, failure: after.success })
+                let success = after.failed();
+                Ok(After { success, failure: after.success, stray: Directories::new() })
             }
             Node::Subshell { body, redirects } => {
                 self.redirects(redirects, from)?;
@@ -160,7 +216,7 @@ impl Walk<'_> {
                 for (condition, then) in branches {
                     let after = self.node(condition, &from)?;
                     ends.extend(self.node(then, &after.success)?.either());
-                    from = after.failure;
+                    from = after.failed();
                 }
                 match otherwise {
                     Some(node) => ends.extend(self.node(node, &from)?.either()),
@@ -174,7 +230,7 @@ impl Walk<'_> {
                 let after = self.node(condition, from)?;
                 let end = self.node(body, &after.success)?.either();
                 self.loops.pop();
-                stays(from, &(&end | &after.either()))
+                stays(from, &(&end | &after.anywhere()))
             }
             Node::For { name, words, body, redirects } => {
                 self.redirects(redirects, from)?;
@@ -279,7 +335,10 @@ impl Walk<'_> {
             self.policy.judge_read(path, cwd, self.ground, User::Shell)?;
             success.insert(real);
         }
-        Ok(After { success, failure: from.clone() })
+        if self.trust.directories {
+            return Ok(After { success, failure: Directories::new(), stray: from.clone() });
+        }
+        Ok(After { success, failure: from.clone(), stray: Directories::new() })
     }
 
     fn redirects(&mut self, redirects: &[Redirect], from: &Directories) -> Walked<()> {
@@ -311,6 +370,7 @@ impl Walk<'_> {
     }
 
     fn writes(&self, path: &str, from: &Directories) -> Walked<()> {
+        self.makes.set(true);
         for cwd in from {
             self.look()?;
             self.policy.judge_write(path, cwd, self.ground, User::Shell)?;

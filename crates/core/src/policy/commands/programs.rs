@@ -5,10 +5,45 @@
 //! the workspace. What a build or test does once it runs is confined by the
 //! sandbox, not here.
 
+use super::super::ground::{Found, Resolved};
 use super::super::verdict::{Rule, deny};
 use super::argument::Argument;
 use super::simple::Call;
 use super::{Walk, Walked, make};
+
+/// Where people's files are, on systems other than this one as well.
+const ROOTS: &[&str] = &[
+    "Applications",
+    "Library",
+    "System",
+    "Users",
+    "Volumes",
+    "bin",
+    "boot",
+    "data",
+    "dev",
+    "etc",
+    "home",
+    "lib",
+    "lib64",
+    "media",
+    "mnt",
+    "nix",
+    "opt",
+    "private",
+    "proc",
+    "root",
+    "run",
+    "sbin",
+    "snap",
+    "srv",
+    "sys",
+    "tmp",
+    "usr",
+    "var",
+    "work",
+    "workspace",
+];
 
 pub(super) fn judge(walk: &Walk<'_>, call: &Call<'_>) -> Walked<()> {
     match call.program {
@@ -63,13 +98,21 @@ pub(super) fn changing(walk: &Walk<'_>, call: &Call<'_>, files: &[Argument]) -> 
     if let Some(word) = call.arguments.iter().find(elsewhere) {
         return refuse(call, &word.text);
     }
+    walk.moves.set(true);
     for word in files.iter().filter(|word| !word.text.starts_with('-')) {
-        let path = word.literal()?;
         for cwd in call.from {
-            walk.look()?;
-            let place = walk.policy.place(path, cwd, walk.ground)?;
-            if let super::Zone::Inside(inside) = place.zone {
-                walk.policy.judge_change(&inside)?;
+            let paths = if word.glob {
+                walk.wild_file(word, call)?;
+                walk.matches(&word.text, cwd)?
+            } else {
+                vec![word.literal()?.to_owned()]
+            };
+            for path in paths {
+                walk.look()?;
+                let place = walk.policy.place(&path, cwd, walk.ground)?;
+                if let super::Zone::Inside(inside) = place.zone {
+                    walk.policy.judge_change(&inside)?;
+                }
             }
         }
     }
@@ -109,6 +152,7 @@ fn go(walk: &Walk<'_>, call: &Call<'_>) -> Walked<()> {
     let mut words = call.arguments.iter().skip(1);
     while let Some(word) = words.next() {
         let Some(flag) = word.text.strip_prefix('-').filter(|_| !package || !runs) else {
+            let package_is_told = package;
             if !package {
                 package = true;
                 let local = word.text.starts_with('.')
@@ -123,7 +167,11 @@ fn go(walk: &Walk<'_>, call: &Call<'_>) -> Walked<()> {
             if word.text.contains('@') && !runs {
                 return refuse(call, &word.text);
             }
-            walk.plain(word, call)?;
+            if runs && package_is_told {
+                walk.own_argument(word, call)?;
+            } else {
+                walk.plain(word, call)?;
+            }
             continue;
         };
         word.literal()?;
@@ -196,10 +244,19 @@ fn npm(walk: &Walk<'_>, call: &Call<'_>) -> Walked<()> {
         "--no-fund",
         "--no-audit",
         "--foreground-scripts",
+        "-r",
+        "--recursive",
+        "--filter",
     ];
+    // npm takes every option up to `--` for its own, the others those in front of
+    // the script.
+    let script = if call.program == "npm" { usize::MAX } else { 1 + usize::from(runs(call)) };
     let mut own = true;
+    let mut names = 0;
     for word in call.arguments {
         let text = word.text.as_str();
+        names += usize::from(!text.starts_with('-'));
+        own &= names < script || !text.starts_with('-');
         if own && text == "--" {
             own = false;
         } else if own && text.starts_with('-') {
@@ -211,6 +268,11 @@ fn npm(walk: &Walk<'_>, call: &Call<'_>) -> Walked<()> {
         walk.plain(word, call)?;
     }
     Ok(())
+}
+
+/// Whether a script is named behind `run`.
+fn runs(call: &Call<'_>) -> bool {
+    call.arguments.first().is_some_and(|word| word.is("run"))
 }
 
 fn cargo(walk: &Walk<'_>, call: &Call<'_>) -> Walked<()> {
@@ -225,12 +287,34 @@ fn cargo(walk: &Walk<'_>, call: &Call<'_>) -> Walked<()> {
         if own && (refused || short) {
             return refuse(call, text);
         }
-        walk.plain(word, call)?;
+        if !own && runs(call) {
+            walk.own_argument(word, call)?;
+        } else {
+            walk.plain(word, call)?;
+        }
     }
     Ok(())
 }
 
 impl Walk<'_> {
+    /// Judges an argument of a program that the project builds: it may be given
+    /// temporary files, and `/api/users`, which no file system has.
+    fn own_argument(&self, word: &Argument, call: &Call<'_>) -> Walked<()> {
+        let text = word.literal()?;
+        let value =
+            text.strip_prefix('-').and_then(|it| it.split_once('=')).map_or(text, |it| it.1);
+        if !value.starts_with('/') || value.contains([',', ':', '=']) {
+            return self.plain(word, call);
+        }
+        let root = value.split('/').find(|name| !name.is_empty()).unwrap_or_default();
+        let climbs = value.split('/').any(|name| name == "..");
+        let nowhere = |found: Resolved| matches!(found, Resolved::At { found: Found::Nothing, .. });
+        if !climbs && !ROOTS.contains(&root) && nowhere(self.ground.resolve(&format!("/{root}"))) {
+            return Ok(());
+        }
+        self.reads(value, call.from)
+    }
+
     /// Judges an argument of a program that may take it for a file.
     pub(super) fn plain(&self, word: &Argument, call: &Call<'_>) -> Walked<()> {
         if word.glob {
