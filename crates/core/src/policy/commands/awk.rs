@@ -19,9 +19,10 @@ pub(super) fn judge(walk: &Walk<'_>, call: &Call<'_>) -> Walked<()> {
         if program.is_some() {
             walk.file(word, call)?;
         } else if text == "-F" || text == "-v" {
-            plain(words.next().map_or(Ok(""), Argument::literal)?)?;
+            value(text, words.next().map_or(Ok(""), Argument::literal)?)?;
         } else if text.starts_with("-F") || text.starts_with("-v") {
-            plain(word.literal()?)?;
+            let (option, text) = word.literal()?.split_at(2);
+            value(option, text)?;
         } else if text.starts_with('-') {
             return refuse(text);
         } else {
@@ -29,6 +30,11 @@ pub(super) fn judge(walk: &Walk<'_>, call: &Call<'_>) -> Walked<()> {
         }
     }
     Ok(())
+}
+
+/// What separates fields is only a pattern.
+fn value(option: &str, text: &str) -> Walked<()> {
+    if option == "-F" { Ok(()) } else { plain(text) }
 }
 
 fn plain(program: &str) -> Walked<()> {

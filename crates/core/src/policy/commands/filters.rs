@@ -88,6 +88,10 @@ fn filter(program: &str) -> Option<Filter> {
     })
 }
 
+pub(super) fn is_filter(program: &str) -> bool {
+    filter(program).is_some()
+}
+
 /// Judges a filter; says `false` if the program is none.
 pub(super) fn judge(walk: &Walk<'_>, call: &Call<'_>) -> Walked<bool> {
     let Some(filter) = filter(call.program) else { return Ok(false) };
@@ -116,7 +120,8 @@ pub(super) fn judge(walk: &Walk<'_>, call: &Call<'_>) -> Walked<bool> {
         Filter::Jq => jq(walk, call)?,
         Filter::Uniq => {
             let files = operands(call, &[], &["-f", "-s", "-w"])?;
-            if files.len() > 1 {
+            // So does one with wildcards that stand for two.
+            if files.len() > 1 || files.iter().any(|word| word.glob) {
                 return deny(Rule::CommandFlag, "`uniq` with two files writes one. Use a pipe.");
             }
             for word in files {
@@ -186,7 +191,10 @@ fn operands<'c>(call: &Call<'c>, refused: &[&str], valued: &[&str]) -> Walked<Ve
         } else if refused.iter().any(|refused| is_option(text, refused)) {
             return deny(
                 Rule::CommandFlag,
-                format!("`{} {text}` waits, writes or runs more. Leave it out.", call.program),
+                format!(
+                    "`{} {text}` waits, writes, follows links or runs more. Leave it out.",
+                    call.program
+                ),
             );
         } else if valued.contains(&text) {
             words.next().map_or(Ok(()), stays_one)?;
@@ -223,7 +231,7 @@ fn jq(walk: &Walk<'_>, call: &Call<'_>) -> Walked<()> {
             walk.file(word, call)?;
         } else {
             let text = word.literal()?;
-            if text.contains("import") || text.contains("include") {
+            if ["import", "include", "modulemeta"].iter().any(|word| text.contains(word)) {
                 return deny(Rule::CommandFlag, "`jq` loads no modules here. Leave them out.");
             }
             filter = Some(text);

@@ -49,6 +49,7 @@ const VALUED: &[&str] = &[
     "-iregex",
     "-regextype",
     "-type",
+    "-xtype",
     "-maxdepth",
     "-mindepth",
     "-size",

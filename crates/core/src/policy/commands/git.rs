@@ -160,6 +160,11 @@ pub(super) fn judge(walk: &Walk<'_>, call: &Call<'_>) -> Walked<()> {
             }
             continue;
         }
+        // `-L :name:file`
+        if text == "-L" {
+            walk.pieces(words.next().map_or(Ok(""), Argument::literal)?, call)?;
+            continue;
+        }
         if TEXTS.contains(&text) {
             let value = words.next().map_or(Ok(""), Argument::literal)?;
             if value.starts_with('-') {

@@ -398,8 +398,14 @@ fn without_joined_emoji(line: &str) -> String {
 /// Whether a variable means nothing to any program: setting `PATH` in a `for`
 /// is setting it.
 fn is_own_name(name: &str) -> bool {
+    // To other shells than bash these mean something in small letters.
+    const TAKEN: &[&str] = &["path", "cdpath", "fpath", "prompt", "argv", "status", "psvar"];
     let plain = name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
-    plain && name.len() <= 16 && !name.starts_with("npm_") && !name.ends_with("_proxy")
+    plain
+        && !TAKEN.contains(&name)
+        && name.len() <= 16
+        && !name.starts_with("npm_")
+        && !name.ends_with("_proxy")
 }
 
 /// A loop that went somewhere else with each round could end up anywhere.

@@ -182,6 +182,10 @@ impl Walk<'_> {
             text.push_str(&argument.text);
         }
         let patterns = &self.policy.compiled.blocked_patterns;
+        // What these are given is never run.
+        let looks =
+            call.program == "git" || call.program == "cd" || filters::is_filter(call.program);
+        let is_found = if looks { is_found_in_front } else { is_found };
         match patterns.iter().find(|pattern| is_found(pattern, &text)) {
             None => Ok(()),
             Some(pattern) => deny(
@@ -260,6 +264,19 @@ fn spoken<'c>(call: &Call<'c>) -> Vec<&'c Argument> {
 /// an option on, or as one or more whole words. `ssh` is found in `ssh host` and
 /// `xargs ssh`, and not in `cat src/ssh/a.go`.
 pub(crate) fn is_found(pattern: &Regex, text: &str) -> bool {
+    finds(pattern, text, counts)
+}
+
+/// The same for a command whose words are not run: from its beginning on, or from
+/// an option on. `docker` is not found in `ls docker`.
+fn is_found_in_front(pattern: &Regex, text: &str) -> bool {
+    finds(pattern, text, |text, start, end| {
+        let option = text[start..end].trim_start().starts_with('-');
+        counts(text, start, end) && (start == 0 || option)
+    })
+}
+
+fn finds(pattern: &Regex, text: &str, counts: impl Fn(&str, usize, usize) -> bool) -> bool {
     let mut at = 0;
     for _ in 0..MOST_TRIES {
         let found = if at <= text.len() { pattern.find_at(text, at) } else { None };
