@@ -94,7 +94,12 @@ impl Address {
 
 /// Asks about the event on standard input and leaves with the verdict.
 pub fn run(arguments: impl Iterator<Item = OsString>) -> ! {
-    verdict_within(PATIENCE, || {
+    run_within(PATIENCE, arguments)
+}
+
+/// The same, with as much time as it is given.
+pub fn run_within(patience: Duration, arguments: impl Iterator<Item = OsString>) -> ! {
+    verdict_within(patience, || {
         let address = Address::read(arguments)?;
         let event = read_event(io::stdin().lock())?;
         ask(&address, &event)
@@ -146,7 +151,7 @@ fn leave(ruling: &Ruling) -> ! {
 }
 
 /// The event, as it was written; only that it is one is looked at.
-fn read_event(input: impl Read) -> Result<Box<RawValue>, Broken> {
+pub fn read_event(input: impl Read) -> Result<Box<RawValue>, Broken> {
     #[derive(Deserialize)]
     struct Event {
         #[expect(dead_code, reason = "it has to be there")]
@@ -196,7 +201,8 @@ fn ask(address: &Address, event: &RawValue) -> Result<Ruling, Broken> {
     read_answer(&said)
 }
 
-fn read_answer(said: &[u8]) -> Result<Ruling, Broken> {
+/// The verdict in what was answered, if all of it is understood.
+pub fn read_answer(said: &[u8]) -> Result<Ruling, Broken> {
     if said.is_empty() {
         return Err(Broken::NoAnswer(io::ErrorKind::UnexpectedEof.into()));
     }
