@@ -232,6 +232,7 @@ impl Policy {
         }
         if !self.compiled.allowed.iter().any(|pattern| pattern.matches(inside)) {
             let allowed = some_of(&rules.allowed_paths);
+            let inside = if inside.is_empty() { "." } else { inside };
             return deny(
                 Rule::PathNotAllowed,
                 format!("`{inside}` is not in the allowed paths. Write only to {allowed}."),

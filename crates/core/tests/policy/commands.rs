@@ -359,6 +359,42 @@ fn listed_commands_that_change_files_follow_the_scope() {
 }
 
 #[test]
+fn listed_programs_run_no_others() {
+    let yaml = "permissions: {bash_rules: {allowed_commands: [git, rg, tar, rsync, man, gcc, sed, \
+                find, awk, cp], blocked_patterns: []}}";
+    let policy = Policy::new(rules(yaml, Role::Worker)).unwrap();
+    for (command, expected) in [
+        ("rg -n main src", "commands.allowed"),
+        ("rg --pre src/x main", "commands.flag"),
+        ("rg --pre=src/x main", "commands.flag"),
+        ("tar -tf src/a.tar", "commands.allowed"),
+        ("tar -xf src/a.tar --to-command=x", "commands.flag"),
+        ("tar -cIx -f src/a.tar src", "commands.flag"),
+        ("tar --checkpoint-act=exec=x -cf src/a.tar src", "commands.flag"),
+        ("rsync -ae x src docs", "commands.flag"),
+        ("man -P x ls", "commands.flag"),
+        ("gcc -Wall -c src/a.c -o src/a.o", "commands.allowed"),
+        ("gcc -fplugin=src/x.so src/a.c", "commands.flag"),
+        ("gcc @src/f1.txt", "commands.flag"),
+        ("git cat-file -p HEAD:src/a.go", "commands.allowed"),
+        ("echo HEAD:.env | git cat-file --batch", "commands.flag"),
+        ("git cat-file --filters HEAD:src/a.go", "commands.flag"),
+        ("git rev-list --stdin", "commands.flag"),
+        ("sed -i s/a/b/ src/a.go", "commands.allowed"),
+        ("sed -i s/a/b/ Makefile", "paths.not-allowed"),
+        ("sed -i 's/a/b/w Makefile' src/a.go", "commands.flag"),
+        ("find . -delete", "commands.flag"),
+        ("awk '{print > \"Makefile\"}' src/a.go", "commands.flag"),
+        ("cp /tmp/x src/x", "commands.allowed"),
+        ("cp src/a.go /tmp/x", "commands.allowed"),
+        ("cp .env src/x", "paths.secret"),
+    ] {
+        let verdict = bash(&policy, command);
+        assert_eq!(verdict.rule, expected, "{command}: {verdict:?}");
+    }
+}
+
+#[test]
 fn an_option_in_another_alphabet_is_an_unknown_option() {
     for line in ["git commit -\u{a0}", "git commit -aé x", "git commit -é"] {
         assert_eq!(bash(&worker(), line).rule, "commands.flag", "{line}");

@@ -28,6 +28,10 @@ const REFUSED: &[&str] = &[
     "--interactive",
     "--pathspec-from-file",
     "--stdin",
+    "--batch",
+    "--batch-check",
+    "--batch-command",
+    "--filters",
 ];
 
 /// Options whose value is only text; it may be the next word.

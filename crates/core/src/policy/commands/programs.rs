@@ -8,6 +8,7 @@
 use super::super::ground::{Found, Resolved};
 use super::super::verdict::{Rule, deny};
 use super::argument::Argument;
+use super::filters::is_option;
 use super::simple::Call;
 use super::{Walk, Walked, make};
 
@@ -55,12 +56,52 @@ pub(super) fn judge(walk: &Walk<'_>, call: &Call<'_>) -> Walked<()> {
             changing(walk, call, call.arguments)
         }
         "cp" | "install" => {
-            call.arguments.iter().try_for_each(|word| walk.plain(word, call))?;
+            for word in call.arguments {
+                if word.text.starts_with('-') {
+                    walk.plain(word, call)?;
+                } else {
+                    walk.file(word, call)?;
+                }
+            }
             let last = call.arguments.len().saturating_sub(1);
             changing(walk, call, &call.arguments[last..])
         }
-        _ => call.arguments.iter().try_for_each(|word| walk.plain(word, call)),
+        _ => {
+            if let Some(word) = call.arguments.iter().find(|word| runs_another(call.program, word))
+            {
+                return refuse(call, &word.text);
+            }
+            call.arguments.iter().try_for_each(|word| walk.plain(word, call))
+        }
     }
+}
+
+/// Whether an option has a program run another one.
+fn runs_another(program: &str, word: &Argument) -> bool {
+    const RUNNING: &[(&str, &[&str])] = &[
+        ("rg", &["--pre", "--hostname-bin"]),
+        (
+            "tar",
+            &[
+                "-F",
+                "-I",
+                "--checkpoint-action",
+                "--info-script",
+                "--new-volume-script",
+                "--rsh-command",
+                "--to-command",
+                "--use-compress-program",
+            ],
+        ),
+        ("rsync", &["-e", "--rsh", "--rsync-path"]),
+        ("man", &["-H", "-P", "--html", "--pager"]),
+    ];
+    const COMPILERS: &[&str] = &["cc", "gcc", "clang", "c++", "g++", "clang++"];
+    const LOADING: &[&str] = &["-B", "-fplugin", "-specs", "-wrapper", "-fuse-ld", "-Xclang", "@"];
+    let text = word.text.as_str();
+    let known = RUNNING.iter().find(|(name, _)| *name == program);
+    known.is_some_and(|(_, options)| options.iter().any(|option| is_option(text, option)))
+        || COMPILERS.contains(&program) && LOADING.iter().any(|begin| text.starts_with(begin))
 }
 
 /// What `timeout` would run.
