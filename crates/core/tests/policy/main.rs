@@ -6,6 +6,7 @@ mod commands;
 mod corpus;
 mod corpus_rules;
 mod ground;
+mod listed;
 mod ordinary;
 mod paths;
 mod roles;

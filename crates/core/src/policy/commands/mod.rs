@@ -9,6 +9,7 @@ mod commit;
 mod filters;
 mod find;
 mod git;
+mod go;
 mod grep;
 mod hints;
 mod make;
@@ -16,13 +17,15 @@ mod manners;
 mod programs;
 mod sed;
 mod simple;
+mod whereabouts;
 mod wildcards;
 
 use std::cell::Cell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use argument::Argument;
 pub(crate) use simple::is_found;
+use whereabouts::{After, Directories, Trust, stays};
 
 use super::Policy;
 use super::ground::{Found, Ground};
@@ -35,40 +38,7 @@ const MOST_STEPS: usize = 300;
 /// How many paths are looked up for one line.
 const MOST_LOOKS: usize = 1000;
 
-type Directories = BTreeSet<String>;
 type Walked<T> = Result<T, Denial>;
-
-/// Where a command may leave the shell: when it succeeds, and when it fails.
-struct After {
-    success: Directories,
-    failure: Directories,
-    /// Where the shell stays if a `cd` fails although its directory is there.
-    stray: Directories,
-}
-
-impl After {
-    fn unchanged(directories: &Directories) -> Self {
-        After {
-            success: directories.clone(),
-            failure: directories.clone(),
-            stray: Directories::new(),
-        }
-    }
-
-    /// Where the next command finds itself, as far as can be expected.
-    fn either(&self) -> Directories {
-        &self.success | &self.failure
-    }
-
-    /// Where a command finds itself that is run because this one failed.
-    fn failed(&self) -> Directories {
-        &self.failure | &self.stray
-    }
-
-    fn anywhere(&self) -> Directories {
-        &self.success | &self.failed()
-    }
-}
 
 /// One command line on its way through the rules.
 struct Walk<'w> {
@@ -86,16 +56,6 @@ struct Walk<'w> {
     makes: Cell<bool>,
     /// Whether it moves or removes some.
     moves: Cell<bool>,
-}
-
-/// What is there now is taken to be there when the line is run, as far as the line
-/// itself leaves it alone.
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct Trust {
-    /// Directories stay where they are.
-    directories: bool,
-    /// No names are added.
-    names: bool,
 }
 
 impl Policy {
@@ -406,12 +366,4 @@ fn is_own_name(name: &str) -> bool {
         && name.len() <= 16
         && !name.starts_with("npm_")
         && !name.ends_with("_proxy")
-}
-
-/// A loop that went somewhere else with each round could end up anywhere.
-fn stays(from: &Directories, end: &Directories) -> Walked<After> {
-    if end.is_subset(from) {
-        return Ok(After::unchanged(from));
-    }
-    deny(Rule::CommandArgument, "`cd` in a loop is not followed. Use `( cd DIR && ... )`.")
 }
