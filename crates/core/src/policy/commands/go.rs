@@ -71,6 +71,7 @@ pub(super) fn judge(walk: &Walk<'_>, call: &Call<'_>) -> Walked<()> {
     const TEXTS: &[&str] = &["run", "bench", "skip", "fuzz", "tags", "list"];
     let runs = call.arguments.first().is_some_and(|word| word.is("run"));
     let mut package = !runs;
+    let mut for_the_test = false;
     let mut words = call.arguments.iter().skip(1);
     while let Some(word) = words.next() {
         let Some(flag) = word.text.strip_prefix('-').filter(|_| !package || !runs) else {
@@ -89,7 +90,7 @@ pub(super) fn judge(walk: &Walk<'_>, call: &Call<'_>) -> Walked<()> {
             if word.text.contains('@') && !runs {
                 return refuse(call, &word.text);
             }
-            if runs && package_is_told {
+            if for_the_test || runs && package_is_told {
                 walk.own_argument(word, call)?;
             } else {
                 walk.plain(word, call)?;
@@ -100,6 +101,7 @@ pub(super) fn judge(walk: &Walk<'_>, call: &Call<'_>) -> Walked<()> {
         let flag = flag.strip_prefix('-').unwrap_or(flag);
         let (name, value) = flag.split_once('=').map_or((flag, None), |(n, v)| (n, Some(v)));
         let name = name.strip_prefix("test.").unwrap_or(name);
+        for_the_test |= name == "args";
         let changes_modules = name == "mod" && value != Some("readonly") && value != Some("vendor");
         let refused = REFUSED.contains(&name) || name.starts_with("debug-");
         if refused || changes_modules {
@@ -149,18 +151,36 @@ impl Walk<'_> {
     /// Judges an argument of a program that the project builds: it may be given
     /// temporary files, and `/api/users`, which no file system has.
     pub(super) fn own_argument(&self, word: &Argument, call: &Call<'_>) -> Walked<()> {
-        let text = word.literal()?;
-        let value =
-            text.strip_prefix('-').and_then(|it| it.split_once('=')).map_or(text, |it| it.1);
-        if !value.starts_with('/') || value.contains([',', ':', '=']) {
-            return self.plain(word, call);
-        }
-        let root = value.split('/').find(|name| !name.is_empty()).unwrap_or_default();
-        let climbs = value.split('/').any(|name| name == "..");
-        let nowhere = |found: Resolved| matches!(found, Resolved::At { found: Found::Nothing, .. });
-        if !climbs && !ROOTS.contains(&root) && nowhere(self.ground.resolve(&format!("/{root}"))) {
+        let value = value(word.literal()?);
+        if self.is_no_file(value) {
             return Ok(());
         }
-        self.reads(value, call.from)
+        if value.starts_with('/') && !value.contains([',', ':', '=']) {
+            return self.reads(value, call.from);
+        }
+        self.plain(word, call)
     }
+
+    /// The same for a script, which loads what it is given: nothing temporary.
+    pub(super) fn script_argument(&self, word: &Argument, call: &Call<'_>) -> Walked<()> {
+        if word.literal().is_ok_and(|text| self.is_no_file(value(text))) {
+            return Ok(());
+        }
+        self.plain(word, call)
+    }
+
+    /// Whether a text looks like a path whose very first directory is on no system.
+    fn is_no_file(&self, text: &str) -> bool {
+        let plain = text.starts_with('/') && !text.contains([',', ':', '=']);
+        let root = text.split('/').find(|name| !name.is_empty()).unwrap_or_default();
+        let climbs = text.split('/').any(|name| name == "..");
+        let nowhere = |found: Resolved| matches!(found, Resolved::At { found: Found::Nothing, .. });
+        let missing = || nowhere(self.ground.resolve(&format!("/{root}")));
+        plain && !climbs && !root.is_empty() && !ROOTS.contains(&root) && missing()
+    }
+}
+
+/// What stands behind the `=` of an option.
+fn value(text: &str) -> &str {
+    text.strip_prefix('-').and_then(|option| option.split_once('=')).map_or(text, |it| it.1)
 }

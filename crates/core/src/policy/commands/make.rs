@@ -150,6 +150,8 @@ pub(super) fn judge(walk: &Walk<'_>, call: &Call<'_>) -> Walked<()> {
                     ),
                 );
             }
+            value.split(' ').try_for_each(|piece| walk.pieces(piece, call))?;
+            continue;
         } else if text.contains(['$', '`', '(']) {
             return refuse(call, text);
         }
@@ -168,7 +170,7 @@ fn directory(text: &str) -> Option<&str> {
 
 /// `-j$(nproc)`: how many processors there are is a number.
 fn is_count(word: &Argument) -> bool {
-    word.text == "-j$(nproc)" && !word.glob
+    ["-j$(nproc)", "$(nproc)"].contains(&word.text.as_str()) && !word.glob
 }
 
 /// Whether a variable changes nothing but what make's own rules say. Operators
@@ -179,10 +181,10 @@ fn is_harmless(name: &str, value: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_.,-".contains(c);
     let upper = name.to_ascii_uppercase();
     if FOR_TESTS.contains(&upper.as_str()) {
-        return !value.contains("exec") && value.chars().all(|c| plain(c) || c == ' ');
+        return !value.contains("exec") && value.chars().all(|c| plain(c) || " /".contains(c));
     }
     if FOR_PLACES.contains(&upper.as_str()) {
-        return !value.starts_with('-') && value.chars().all(|c| plain(c) || c == '/');
+        return !value.starts_with('-') && value.chars().all(|c| plain(c) || " /".contains(c));
     }
     match upper.as_str() {
         "CC" | "HOSTCC" => return ["cc", "gcc", "clang"].contains(&value),

@@ -167,7 +167,11 @@ fn npm(walk: &Walk<'_>, call: &Call<'_>) -> Walked<()> {
                 return refuse(call, text);
             }
         }
-        walk.plain(word, call)?;
+        if own {
+            walk.plain(word, call)?;
+        } else {
+            walk.script_argument(word, call)?;
+        }
     }
     Ok(())
 }
