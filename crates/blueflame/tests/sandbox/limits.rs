@@ -21,9 +21,10 @@ fn every_limit_holds_and_is_what_holds() {
         ("a large file", Limits { file_mb: Some(1), ..none() }, "head -c 2000000 /dev/zero > big"),
         ("a sparse file", Limits { file_mb: Some(1), ..none() }, "truncate -s 1G sparse"),
         ("a file in memory", Limits { file_mb: Some(1), ..none() }, "{POC} memfd 32"),
+        ("files in memory", Limits { memory_mb: Some(128), ..none() }, "{POC} memfds 320"),
         ("open files", Limits { open_files: Some(64), ..none() }, "{POC} fds 100"),
         ("the disk", Limits { disk_mb: Some(32), ..none() }, fill),
-        ("files without a name", Limits { disk_mb: Some(32), ..none() }, "{POC} nameless 160"),
+        ("files without a name", Limits { disk_mb: Some(32), ..none() }, "{POC} nameless 320"),
         (
             "processor time",
             Limits { cpu_seconds: Some(1), ..none() },
@@ -49,6 +50,26 @@ fn every_limit_holds_and_is_what_holds() {
     cage.terms.limits = Limits { file_mb: Some(1), ..none() };
     let outcome = cage.run(everything(), "{POC} unlimited");
     assert!(!outcome.worked(), "a limit was lifted: {outcome:?}");
+}
+
+/// Shared memory that nobody has in use: in a namespace of its own it counts, and
+/// where there is none it is not to be had.
+#[test]
+fn shared_memory_counts_or_is_refused() {
+    if attempts().is_none() {
+        return;
+    }
+    for (who, mut cage) in Cage::all_kinds() {
+        cage.terms.limits = Limits { memory_mb: Some(128), ..Limits::default() };
+        let outcome = cage.run(everything(), "{POC} segments 320");
+        assert!(!outcome.worked(), "{who}: {outcome:?}");
+        let said = if who.starts_with("namespaces") { &outcome.stderr } else { &outcome.stdout };
+        let expected =
+            if who.starts_with("namespaces") { "max_memory_mb" } else { "not permitted" };
+        assert!(said.contains(expected), "{who}: {outcome:?}");
+        let outcome = cage.run(everything(), "{POC} memfds 64");
+        assert!(outcome.worked(), "{who}: {outcome:?}");
+    }
 }
 
 #[test]
