@@ -52,6 +52,37 @@ fn every_limit_holds_and_is_what_holds() {
     assert!(!outcome.worked(), "a limit was lifted: {outcome:?}");
 }
 
+/// In the weaker tier as well the kernel itself refuses, and not only the next look.
+#[test]
+fn the_kernel_counts_the_processes_of_ordinary_users() {
+    if attempts().is_none() {
+        return;
+    }
+    for tier in [Tier::Namespaces, Tier::Landlock] {
+        let Some(cage) = Cage::of_ordinary_user() else { return };
+        let mut cage = cage.in_tier(tier);
+        cage.terms.limits = Limits { processes: Some(100), ..Limits::default() };
+        let outcome = cage.run(everything(), "{POC} forkbomb 400");
+        let refused = outcome.stdout.contains("forkbomb: Resource temporarily unavailable");
+        assert!(refused, "{tier:?}: {outcome:?}");
+    }
+}
+
+/// Each makes a control group, where it is root, and tidies up what others left: not
+/// what somebody is about to enter.
+#[test]
+fn many_are_put_up_at_once() {
+    let cage = Cage::new();
+    std::thread::scope(|scope| {
+        let start = || scope.spawn(|| (0..6).map(|_| cage.run(everything(), "true")).collect());
+        let started: Vec<_> = (0..8).map(|_| start()).collect();
+        for outcomes in started {
+            let outcomes: Vec<crate::cage::Outcome> = outcomes.join().unwrap();
+            assert!(outcomes.iter().all(crate::cage::Outcome::worked), "{outcomes:?}");
+        }
+    });
+}
+
 /// Shared memory that nobody has in use: in a namespace of its own it counts, and
 /// where there is none it is not to be had.
 #[test]
