@@ -198,6 +198,9 @@ impl Attempt {
 
     pub(super) fn start_agent(&mut self) -> io::Result<(Child, mpsc::Receiver<Chunk>)> {
         for (path, text) in &self.launch.files {
+            if let Some(place) = path.parent() {
+                fs::create_dir_all(place)?;
+            }
             fs::write(path, text)?;
         }
         let blueflame = std::env::current_exe()?;

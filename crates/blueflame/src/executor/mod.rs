@@ -9,6 +9,10 @@ pub mod claude;
 pub mod codex;
 pub mod embedded;
 pub mod find;
+mod hooked;
+mod last_message;
+pub mod opencode;
+mod patch;
 pub mod stream;
 pub mod version;
 
@@ -74,7 +78,8 @@ pub trait Executor: fmt::Debug + Sync {
 }
 
 /// The executors that come with Blue Flame.
-pub const ALL: [&dyn Executor; 3] = [&claude::Claude, &codex::Codex, &embedded::Embedded];
+pub const ALL: [&dyn Executor; 4] =
+    [&claude::Claude, &codex::Codex, &opencode::Opencode, &embedded::Embedded];
 
 /// The executor of this name, if there is one.
 pub fn named(name: &str) -> Option<&'static dyn Executor> {
@@ -104,6 +109,22 @@ pub struct Order {
     /// Whether it may put questions to the person.
     #[serde(default)]
     pub may_ask: bool,
+}
+
+/// What asks for a model's long memory, at the end of its name.
+const LONG: &str = "[1m]";
+
+impl Order {
+    /// The model's name without what asks for a long memory.
+    fn plain_model(&self) -> &str {
+        self.model.strip_suffix(LONG).unwrap_or(&self.model)
+    }
+
+    /// Tokens that a conversation may have, for programs that make it shorter
+    /// themselves.
+    fn context_window(&self) -> u64 {
+        if self.model.ends_with(LONG) { 1_000_000 } else { 272_000 }
+    }
 }
 
 /// Where a program finds itself.
@@ -139,18 +160,24 @@ pub struct HookAddress<'a> {
 }
 
 impl HookAddress<'_> {
+    /// The words of a hook's command.
+    pub fn words(&self, dialect: Dialect) -> [String; 6] {
+        [
+            self.blueflame.to_string_lossy().into_owned(),
+            hook::COMMAND.to_owned(),
+            dialect.name().to_owned(),
+            self.socket.to_string_lossy().into_owned(),
+            self.answerer.to_string(),
+            self.proof.to_owned(),
+        ]
+    }
+
     /// The command of a hook, for programs that hand it to a shell.
     pub fn command(&self, dialect: Dialect) -> String {
-        let quoted = |path: &Path| format!("'{}'", path.to_string_lossy().replace('\'', r"'\''"));
-        format!(
-            "{} {} {} {} {} {}",
-            quoted(self.blueflame),
-            hook::COMMAND,
-            dialect.name(),
-            quoted(self.socket),
-            self.answerer,
-            self.proof
-        )
+        let quoted = |word: &str| format!("'{}'", word.replace('\'', r"'\''"));
+        let [program, command, dialect, socket, answerer, proof] = self.words(dialect);
+        let (program, socket) = (quoted(&program), quoted(&socket));
+        format!("{program} {command} {dialect} {socket} {answerer} {proof}")
     }
 }
 

@@ -23,17 +23,19 @@ pub const LONGEST_ANSWER: u64 = 64 << 10;
 #[serde(rename_all = "lowercase")]
 pub enum Dialect {
     Codex,
+    Opencode,
 }
 
 impl Dialect {
     pub fn name(self) -> &'static str {
         match self {
             Dialect::Codex => "codex",
+            Dialect::Opencode => "opencode",
         }
     }
 
     pub fn named(name: &str) -> Option<Dialect> {
-        [Dialect::Codex].into_iter().find(|dialect| dialect.name() == name)
+        [Dialect::Codex, Dialect::Opencode].into_iter().find(|dialect| dialect.name() == name)
     }
 }
 

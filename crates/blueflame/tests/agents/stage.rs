@@ -28,6 +28,7 @@ use crate::install;
 pub enum Agent {
     Claude,
     Codex,
+    Opencode,
     Embedded,
 }
 
@@ -49,6 +50,7 @@ impl Stage {
         let (name, program) = match agent {
             Agent::Claude => ("claude", install::claude()?),
             Agent::Codex => ("codex", install::codex()?),
+            Agent::Opencode => ("opencode", install::opencode()?),
             Agent::Embedded => ("embedded", BLUEFLAME.into()),
         };
         Some(Stage::with_program(name, &program))
@@ -89,7 +91,8 @@ impl Stage {
             sandbox: Terms { tier: Tier::Namespaces, ..Terms::default() },
             policy: PolicyRules::of(&config, Role::Worker, &scope),
             limits: Limits {
-                wall: Duration::from_secs(120),
+                // Some take more than a minute to give up, and longer to start.
+                wall: Duration::from_secs(400),
                 idle: Duration::from_secs(100),
                 grace: Duration::from_secs(10),
                 cap: Budget::Unlimited,
