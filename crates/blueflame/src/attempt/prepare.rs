@@ -211,7 +211,7 @@ impl Attempt {
             home: &home,
             tmp: &tmp,
             programs: vec![&self.launch.program, &blueflame],
-            files: self.launch.files.iter().map(|(path, _)| path.as_path()).collect(),
+            files: self.launch.seen().collect(),
             gateway: Some(&self.gateway_place),
         };
         let mut plan = sandbox::draw(&self.spec.sandbox, &occupant).map_err(io::Error::other)?;

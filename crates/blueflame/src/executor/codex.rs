@@ -137,6 +137,7 @@ impl Executor for Codex {
             arguments,
             environment,
             files: vec![(catalogue, catalogue::of(order).to_string())],
+            places: Vec::new(),
         }
     }
 

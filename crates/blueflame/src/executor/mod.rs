@@ -188,8 +188,19 @@ pub struct Launch {
     pub arguments: Vec<OsString>,
     /// What it needs beyond what every agent has.
     pub environment: BTreeMap<String, OsString>,
-    /// Files to write before.
+    /// Files to write before; it can read them.
     pub files: Vec<(PathBuf, String)>,
+    /// Directories of such files that it can list, too.
+    pub places: Vec<PathBuf>,
+}
+
+impl Launch {
+    /// What the program has to find where it is.
+    pub fn seen(&self) -> impl Iterator<Item = &Path> {
+        let listed = |path: &Path| self.places.iter().any(|place| path.starts_with(place));
+        let files = self.files.iter().map(|(path, _)| path.as_path());
+        files.filter(move |path| !listed(path)).chain(self.places.iter().map(PathBuf::as_path))
+    }
 }
 
 /// What the attempt process does for a conversation.
@@ -411,6 +422,7 @@ mod tests {
                 arguments: self.command.iter().skip(1).map(Into::into).collect(),
                 environment: [("MODEL_SOCKET".to_owned(), ground.gateway.into())].into(),
                 files: Vec::new(),
+                places: Vec::new(),
             }
         }
 

@@ -4,8 +4,9 @@
 //! Everything that could act beside the plugin is off: sub-agents, the web, tools
 //! of MCP servers, language servers, and formatters, which are programs of the
 //! repository. Nothing of the repository's or the person's own settings is loaded,
-//! and nothing is fetched. opencode cannot say how to reach a Unix socket, so it
-//! gets a port.
+//! and nothing is fetched. There is no switch for all of that, so opencode is not
+//! started in the workspace: its plugin puts every call there. opencode cannot say
+//! how to reach a Unix socket, so it gets a port.
 
 mod talk;
 mod tools;
@@ -33,9 +34,10 @@ const TOKEN: &str = "BLUEFLAME_TOKEN";
 /// The name that our provider and our agent have in its settings.
 const OURS: &str = "blueflame";
 
-/// The name that the ordered model has there, whatever it is called: by their
-/// names some models get other tools.
+/// The name that the ordered model has there, whatever it is called.
 const MODEL: &str = "ordered";
+
+const TESTED: Version = Version(1, 18, 33);
 
 const PLUGIN: &str = include_str!("opencode/plugin.js");
 
@@ -64,7 +66,7 @@ impl Executor for Opencode {
     }
 
     fn tested(&self) -> Option<Tested> {
-        Some(Tested { from: Version(1, 18, 33), to: Version(1, 18, 33) })
+        Some(Tested { from: TESTED, to: TESTED })
     }
 
     fn remedy(&self) -> &'static str {
@@ -90,16 +92,18 @@ impl Executor for Opencode {
             (place.settings.clone(), settings(order, ground, &place).to_string()),
         ];
         if let Some(hook) = &ground.hook {
-            files.push((place.plugin.clone(), plugin(hook)));
+            files.push((place.plugin.clone(), plugin(hook, ground.workspace)));
         }
         files.extend(place.installed());
-        let arguments =
-            ["run", "--format", "json", "--title", OURS, "--agent", OURS].map(OsString::from);
+        let mut arguments: Vec<OsString> =
+            ["run", "--format", "json", "--title", OURS, "--agent", OURS].map(Into::into).into();
+        arguments.extend(["--dir".into(), place.start().into()]);
         Launch {
             program: ground.program.to_owned(),
-            arguments: arguments.into(),
+            arguments,
             environment: environment(ground, &place),
             files,
+            places: vec![place.all],
         }
     }
 
@@ -111,6 +115,7 @@ impl Executor for Opencode {
 /// Where its files are; it can read them and not write them.
 #[derive(Debug)]
 struct Place {
+    all: PathBuf,
     system: PathBuf,
     settings: PathBuf,
     plugin: PathBuf,
@@ -120,20 +125,28 @@ struct Place {
 
 impl Place {
     fn below(files: &Path) -> Self {
+        let all = files.join("opencode");
         Place {
-            system: files.join("system-prompt.md"),
-            settings: files.join("opencode.json"),
-            plugin: files.join("blueflame-plugin.js"),
-            config: files.join("opencode-config"),
+            system: all.join("system-prompt.md"),
+            settings: all.join("opencode.json"),
+            plugin: all.join("blueflame-plugin.js"),
+            config: all.join("config"),
+            all,
         }
+    }
+
+    /// Where it is started. In the workspace, and in what is above it, it would run
+    /// what is below `.opencode`; here it looks no further.
+    fn start(&self) -> PathBuf {
+        self.config.join("opencode")
     }
 
     /// What makes it believe that what it installs there for plugins is there. Ours
     /// needs none of it.
     fn installed(&self) -> [(PathBuf, String); 3] {
-        let version = Version(1, 18, 33).to_string();
+        let version = TESTED.to_string();
         let lock = json!({"packages": {"": {"dependencies": {"@opencode-ai/plugin": version}}}});
-        let at = self.config.join("opencode");
+        let at = self.start();
         [
             (at.join("package-lock.json"), lock.to_string()),
             (at.join("node_modules/.keep"), String::new()),
@@ -196,9 +209,12 @@ fn environment(ground: &Ground<'_>, place: &Place) -> BTreeMap<String, OsString>
 }
 
 /// The plugin, with the hook that it has to run.
-fn plugin(hook: &HookAddress<'_>) -> String {
+fn plugin(hook: &HookAddress<'_>, workspace: &Path) -> String {
     let words = json!(hook.words(Dialect::Opencode));
-    format!("const HOOK = {words};\nconst TOKEN = \"{TOKEN}\";\n\n{PLUGIN}")
+    let (token, workspace) = (json!(TOKEN), json!(workspace.to_string_lossy()));
+    format!(
+        "const HOOK = {words};\nconst TOKEN = {token};\nconst WORKSPACE = {workspace};\n\n{PLUGIN}"
+    )
 }
 
 /// The rules of the role, with what is different here.
@@ -273,25 +289,34 @@ mod tests {
             .iter()
             .map(|(path, text)| (path.display().to_string(), text.as_str()))
             .collect();
-        let settings: Value = serde_json::from_str(files["/a b/opencode.json"]).unwrap();
+        let settings: Value = serde_json::from_str(files["/a b/opencode/opencode.json"]).unwrap();
         let provider = &settings["provider"]["blueflame"];
         assert_eq!(provider["options"]["baseURL"], "http://127.0.0.1:1234/v1");
         assert_eq!(provider["models"]["ordered"]["id"], "local/big");
         assert_eq!(provider["models"]["ordered"]["limit"]["context"], 1_000_000);
-        assert_eq!(settings["plugin"], json!(["file:///a%20b/blueflame-plugin.js"]));
-        assert_eq!(settings["agent"]["blueflame"]["prompt"], "{file:/a b/system-prompt.md}");
+        assert_eq!(settings["plugin"], json!(["file:///a%20b/opencode/blueflame-plugin.js"]));
+        assert_eq!(
+            settings["agent"]["blueflame"]["prompt"],
+            "{file:/a b/opencode/system-prompt.md}"
+        );
         for off in ["lsp", "formatter", "snapshot", "autoupdate"] {
             assert_eq!(settings[off], false, "{off}");
         }
-        let plugin = files["/a b/blueflame-plugin.js"];
-        let hook = r#"const HOOK = ["/bin/blue \"flame\"","__hook","opencode","/r/hook","0","PROOF"];"#;
+        let plugin = files["/a b/opencode/blueflame-plugin.js"];
+        let hook =
+            r#"const HOOK = ["/bin/blue \"flame\"","__hook","opencode","/r/hook","0","PROOF"];"#;
         assert!(plugin.starts_with(hook), "{plugin}");
-        assert!(files["/a b/system-prompt.md"].contains("StructuredOutput"));
+        assert!(files["/a b/opencode/system-prompt.md"].contains("StructuredOutput"));
+        assert!(plugin.contains("const WORKSPACE = \"/w\";"));
+        // Everything it needs is in one place, which it can list.
+        assert_eq!(launch.places, [Path::new("/a b/opencode")]);
+        assert!(launch.files.iter().all(|(path, _)| path.starts_with("/a b/opencode")));
+        assert_eq!(launch.arguments.last().unwrap(), "/a b/opencode/config/opencode");
         let line = format!("{:?}", launch.arguments);
         for hidden in ["THE RULES", "THE PROMPT", "SECRET"] {
             assert!(!line.contains(hidden), "{hidden} is on the command line");
         }
-        assert!(!files["/a b/opencode.json"].contains("THE RULES"));
+        assert!(!files["/a b/opencode/opencode.json"].contains("THE RULES"));
         assert!(files.values().all(|text| !text.contains("SECRET")));
         assert_eq!(launch.environment[TOKEN], "SECRET");
         assert_eq!(launch.environment["OPENCODE_DISABLE_PROJECT_CONFIG"], "1");

@@ -9,6 +9,7 @@ mod hooks;
 mod install;
 mod lifecycle;
 mod planner;
+mod plugin;
 mod proving;
 mod secrets;
 mod snapshots;

@@ -172,6 +172,11 @@ fn the_key_is_nowhere_with_codex() {
 }
 
 #[test]
+fn the_key_is_nowhere_with_opencode() {
+    the_key_is_in_no_environment_file_prompt_or_log(Agent::Opencode);
+}
+
+#[test]
 fn the_key_is_nowhere_with_the_embedded_agent() {
     the_key_is_in_no_environment_file_prompt_or_log(Agent::Embedded);
 }

@@ -39,14 +39,16 @@ pub(super) fn call(offered: &[String], tool: &str, input: &Value) -> (String, Va
 /// The input of a tool of opencode's: the same, but for how some names are written.
 fn renamed(input: &Value) -> Value {
     let Some(members) = input.as_object() else { return input.clone() };
-    let name = |name: &str| match name {
-        "file_path" => "filePath",
-        "old_string" => "oldString",
-        "new_string" => "newString",
-        "glob" => "include",
-        other => other,
-    }
-    .to_owned();
+    let name = |name: &str| {
+        match name {
+            "file_path" => "filePath",
+            "old_string" => "oldString",
+            "new_string" => "newString",
+            "glob" => "include",
+            other => other,
+        }
+        .to_owned()
+    };
     members.iter().map(|(key, value)| (name(key), value.clone())).collect()
 }
 

@@ -5,6 +5,8 @@
 // comes of it is thrown, and what is thrown here is a call that is not made.
 
 import { spawn } from "node:child_process";
+import fs from "node:fs";
+import path from "node:path";
 
 // Well above the time that the hook takes at most by itself.
 const PATIENCE = 60_000;
@@ -45,7 +47,41 @@ function reason(said) {
   }
 }
 
+// opencode itself is started elsewhere, because it runs what it finds in a
+// directory called `.opencode` where it is started. So what a call says about
+// places is made to mean what it would mean in the workspace: that is also how it
+// was judged.
+function place(tool, args) {
+  const from = (given) => path.resolve(WORKSPACE, given);
+  const key = { bash: "workdir", glob: "path", grep: "path", list: "path" }[tool];
+  if (key) args[key] = from(args[key] || ".");
+  else if (typeof args.filePath === "string") args.filePath = from(args.filePath);
+  else if (typeof args.patchText === "string") {
+    const named = /^(\*\*\* (?:Add File|Update File|Delete File|Move to): )(.*)$/gm;
+    args.patchText = args.patchText.replace(named, (_, mark, file) => mark + from(file.trim()));
+  }
+}
+
+// opencode leaves without waiting until what it wrote is read, so it is made to
+// wait when it writes.
+function writeAtOnce() {
+  const pause = new Int32Array(new SharedArrayBuffer(4));
+  process.stdout.write = (text) => {
+    const bytes = Buffer.from(text);
+    for (let at = 0; at < bytes.length; ) {
+      try {
+        at += fs.writeSync(1, bytes, at);
+      } catch (error) {
+        if (error.code !== "EAGAIN") throw error;
+        Atomics.wait(pause, 0, 0, 5);
+      }
+    }
+    return true;
+  };
+}
+
 export const BlueFlame = async ({ directory }) => {
+  writeAtOnce();
   // By now it is in the settings; commands need not have it.
   delete process.env[TOKEN];
   await ask({ hook_event_name: "SessionStart" });
@@ -56,12 +92,23 @@ export const BlueFlame = async ({ directory }) => {
         tool_use_id: callID,
         tool_name: tool,
         tool_input: args,
-        cwd: directory,
+        cwd: WORKSPACE,
       });
+      place(tool, args);
     },
     // Some providers refuse requests that name the longest answer in this way.
     "chat.params": async (_, params) => {
       params.maxOutputTokens = undefined;
+    },
+    "experimental.chat.system.transform": async (_, { system }) => {
+      const places = [
+        [`Working directory: ${directory}`, `Working directory: ${WORKSPACE}`],
+        [/Workspace root folder: .*/, `Workspace root folder: ${WORKSPACE}`],
+        ["Is directory a git repo: no", "Is directory a git repo: yes"],
+      ];
+      for (const [at, text] of system.entries()) {
+        system[at] = places.reduce((text, [from, to]) => text.replace(from, () => to), text);
+      }
     },
   };
 };

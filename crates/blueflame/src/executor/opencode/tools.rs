@@ -228,7 +228,7 @@ mod tests {
             budget: Budget::Unlimited,
             may_ask: false,
         };
-        let expected = r#"{"*":"deny","bash":"allow","doom_loop":"allow","external_directory":"allow","list":"allow","read":"allow"}"#;
+        let expected = r#"{"*":"deny","bash":"allow","read":"allow","list":"allow","external_directory":"allow","doom_loop":"allow"}"#;
         assert_eq!(permissions(&order).to_string(), expected);
         order.tools.push("Edit".into());
         assert_eq!(permissions(&order)["edit"], "allow");
