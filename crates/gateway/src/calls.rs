@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::dialect::Dialect;
 use crate::refusal::Refusal;
@@ -77,7 +77,7 @@ impl Heard {
         let input = match self.kind {
             Kind::Plain => Value::String(self.text.clone()),
             // A tool that needs none may be called without arguments.
-            Kind::Arguments if self.text.trim().is_empty() => Value::Object(Default::default()),
+            Kind::Arguments if self.text.trim().is_empty() => Value::Object(Map::default()),
             Kind::Arguments => serde_json::from_str(&self.text)
                 .unwrap_or_else(|_| Value::String(self.text.clone())),
         };
@@ -160,7 +160,7 @@ impl Calls {
         let (tool, why) = match state.calls.get(id) {
             Some(Standing::Allowed) => return Ok(()),
             Some(Standing::Denied) if said.starts_with(self.customs.denied) => return Ok(()),
-            Some(Standing::Denied) if not_made(None) => return Ok(()),
+            Some(Standing::Denied) | None if not_made(None) => return Ok(()),
             Some(Standing::Denied) => (String::new(), "was made although it was denied"),
             Some(Standing::Asked(heard)) => {
                 let made = heard.made();
@@ -169,7 +169,6 @@ impl Calls {
                 }
                 (format!(" of the tool `{}`", made.tool), "was made without a verdict")
             }
-            None if not_made(None) => return Ok(()),
             None => (String::new(), "was made that the model never asked for"),
         };
         let named: String = id.chars().take(100).collect();

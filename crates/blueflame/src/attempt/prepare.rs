@@ -8,12 +8,10 @@ use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-use blueflame_core::config;
 use blueflame_core::money::Spend;
 use blueflame_core::policy::Policy;
 use blueflame_gateway::allowance::Allowance;
 use blueflame_gateway::credential::{Credential, Token};
-use blueflame_gateway::dialect::Dialect;
 use blueflame_gateway::gateway::{Gateway, Listener, Settings};
 use blueflame_gateway::models::Models;
 use blueflame_gateway::prices::Prices;
@@ -36,7 +34,7 @@ use super::pipes::{self, Chunk};
 use super::run::{Attempt, CannotBegin, cannot};
 use super::snapshot::Camera;
 use super::spec::{Secrets, Spec};
-use crate::executor::{self, Ground, HookAddress};
+use crate::executor::{self, Executor, Ground, HookAddress, find};
 use crate::sandbox::{self, Doorway, Occupant, Tier};
 
 /// What is kept of an agent's output on the disk.
@@ -45,7 +43,7 @@ const MOST_OUTPUT: u64 = 256 << 20;
 impl Attempt {
     pub(super) fn prepare(
         directory: Directory,
-        spec: Spec,
+        mut spec: Spec,
         secrets: &Secrets,
         running: Running,
     ) -> Result<Attempt, CannotBegin> {
@@ -58,16 +56,10 @@ impl Attempt {
                 spec.executor
             )));
         }
-        if spec.model.gateway.upstream == config::Upstream::Anthropic
-            && executor.speaks() != Dialect::Messages
-        {
-            return Err(cannot(format!(
-                "the executor `{}` cannot ask Anthropic: set `gateway.upstream` to `openai` or \
-                 to an address that serves `{}`",
-                spec.executor,
-                executor.speaks().path()
-            )));
+        if let Some(why) = executor::cannot_ask(executor, &spec.model.gateway.upstream) {
+            return Err(cannot(why));
         }
+        let warnings = forgo_tools(&mut spec, executor);
         let policy = Policy::new(spec.policy.clone()).map_err(cannot)?;
         let audit = append_to(&directory.audit_file()).map_err(cannot)?;
         let judge =
@@ -168,7 +160,7 @@ impl Attempt {
             camera: None,
             next_snapshot: None,
             developing: None,
-            warnings: Vec::new(),
+            warnings,
         })
     }
 
@@ -263,6 +255,18 @@ impl Attempt {
         ]
         .into()
     }
+}
+
+/// Takes out the tools that cannot be had for want of a program, and says so.
+fn forgo_tools(spec: &mut Spec, executor: &dyn Executor) -> Vec<String> {
+    let path = OsString::from(&spec.path);
+    let mut warnings = Vec::new();
+    for (program, tools) in find::missing_helpers(executor, &path) {
+        spec.order.tools.retain(|tool| !tools.contains(&tool.as_str()));
+        let tools = tools.join(" and ");
+        warnings.push(format!("`{program}` is not in PATH, so there are no {tools} tools"));
+    }
+    warnings
 }
 
 fn settings(

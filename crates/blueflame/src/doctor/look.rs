@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use blueflame_core::config::Config;
+use blueflame_core::config::{self, Config};
 use blueflame_core::ids::{ExecutorName, Role};
 use blueflame_gateway::credential::Credential;
 use blueflame_gateway::upstream::{BadUpstream, Surroundings, Upstream};
@@ -152,7 +152,7 @@ fn executors(config: &Config) -> Vec<Finding> {
         }
     }
     let looked: Vec<(&ExecutorName, Result<Usable, Lacking>)> =
-        names.into_iter().map(|name| (name, look_at(name))).collect();
+        names.into_iter().map(|name| (name, look_at(name, &config.gateway.upstream))).collect();
     let usable =
         |name: &ExecutorName| looked.iter().any(|(known, found)| *known == name && found.is_ok());
     let finding = |(name, found): &(&ExecutorName, Result<Usable, Lacking>)| {
@@ -186,12 +186,16 @@ struct Lacking {
     fix: String,
 }
 
-fn look_at(name: &ExecutorName) -> Result<Usable, Lacking> {
+fn look_at(name: &ExecutorName, upstream: &config::Upstream) -> Result<Usable, Lacking> {
     let Some(known) = executor::named(name.as_str()) else {
         let fix = "choose another under `executors` in the configuration".to_owned();
         return Err(Lacking { says: "cannot run agents yet".to_owned(), fix });
     };
     let lacking = |says: String| Lacking { says, fix: known.remedy().to_owned() };
+    if let Some(says) = executor::cannot_ask(known, upstream) {
+        let fix = "set `gateway.upstream`, or choose another executor".to_owned();
+        return Err(Lacking { says, fix });
+    }
     let program = find::program(known)
         .ok_or_else(|| lacking("is not installed, or not in PATH".to_owned()))?;
     match find::look(known, &program) {
@@ -199,6 +203,12 @@ fn look_at(name: &ExecutorName) -> Result<Usable, Lacking> {
             Err(lacking(format!("{} does not run: {why}", program.display())))
         }
         find::Found::Usable { version, warning } => {
+            let path = std::env::var_os("PATH").unwrap_or_default();
+            let lacks = find::missing_helpers(known, &path).into_iter().map(|(helper, tools)| {
+                format!("without `{helper}` in PATH it has no {}", tools.join(" and "))
+            });
+            let warnings: Vec<String> = warning.into_iter().chain(lacks).collect();
+            let warning = (!warnings.is_empty()).then(|| warnings.join("\n"));
             Ok(Usable { says: format!("{version} at {}", program.display()), warning })
         }
     }

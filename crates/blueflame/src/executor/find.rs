@@ -42,6 +42,15 @@ pub fn program(executor: &dyn Executor) -> Option<PathBuf> {
     }
 }
 
+/// What is missing in a `PATH` for some tools of an executor, with those tools.
+pub fn missing_helpers<'e>(
+    executor: &'e dyn Executor,
+    path: &OsStr,
+) -> Vec<(&'e str, &'e [&'e str])> {
+    let missing = |(name, _): &&(&str, &[&str])| in_path(name, path).is_none();
+    executor.helpers().iter().filter(missing).copied().collect()
+}
+
 /// The program that a script in `PATH` would start.
 fn behind(executor: &dyn Executor, found: &Path) -> Option<PathBuf> {
     let place = found.canonicalize().ok()?.parent()?.to_owned();

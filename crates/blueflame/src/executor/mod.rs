@@ -22,6 +22,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use blueflame_core::config::Upstream;
 use blueflame_core::money::{Budget, Usage};
 use blueflame_gateway::calls::Calls;
 use serde::{Deserialize, Serialize};
@@ -49,6 +50,12 @@ pub trait Executor: fmt::Debug + Sync {
     /// Where the program itself is, seen from the directory of the one that is in
     /// `PATH`, if that only starts it.
     fn behind(&self) -> &[&str] {
+        &[]
+    }
+
+    /// Programs that it needs for some of its tools, with what the order calls
+    /// those. Where such a program is missing, the tools are not offered.
+    fn helpers(&self) -> &[(&str, &[&str])] {
         &[]
     }
 
@@ -84,6 +91,18 @@ pub const ALL: [&dyn Executor; 4] =
 /// The executor of this name, if there is one.
 pub fn named(name: &str) -> Option<&'static dyn Executor> {
     ALL.into_iter().find(|executor| executor.name() == name)
+}
+
+/// Why an executor cannot be sent to a provider, if so.
+pub fn cannot_ask(executor: &dyn Executor, upstream: &Upstream) -> Option<String> {
+    let (name, path) = (executor.name(), executor.speaks().path());
+    let served = *upstream != Upstream::Anthropic || path == "/v1/messages";
+    (!served).then(|| {
+        format!(
+            "the executor `{name}` cannot ask Anthropic: set `gateway.upstream` to `openai` or to \
+             an address that serves `{path}`"
+        )
+    })
 }
 
 /// What an agent is to do.

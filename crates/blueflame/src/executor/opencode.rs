@@ -73,6 +73,11 @@ impl Executor for Opencode {
         "npm install --global opencode-ai@1.18.33"
     }
 
+    /// It would fetch this one.
+    fn helpers(&self) -> &'static [(&'static str, &'static [&'static str])] {
+        &[("rg", &["Glob", "Grep"])]
+    }
+
     fn hook(&self) -> Option<Dialect> {
         Some(Dialect::Opencode)
     }

@@ -303,7 +303,7 @@ fn a_stream_that_is_cut_is_no_success(agent: Agent) {
             // In the end it does not ask for a stream any more.
             Agent::Claude => assert!(streamed.is_sorted_by(|one, next| one >= next), "{}", story()),
             Agent::Codex | Agent::Opencode | Agent::Embedded => {
-                assert!(!streamed.contains(&false), "{}", story())
+                assert!(!streamed.contains(&false), "{}", story());
             }
         }
     }

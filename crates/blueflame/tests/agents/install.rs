@@ -76,6 +76,6 @@ fn installed(place: &Path, package: &str, program: &str) -> Option<PathBuf> {
 
 /// Writes to the real error stream: what a test prints is hidden when it passes,
 /// and a skipped one passes.
-fn say(text: &str) {
+pub fn say(text: &str) {
     let _ = rustix::io::write(std::io::stderr().as_fd(), text.as_bytes());
 }

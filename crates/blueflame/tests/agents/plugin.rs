@@ -242,6 +242,56 @@ replies:
     assert_eq!(names, ["bash", "edit", "glob", "grep", "read", "write"]);
 }
 
+#[test]
+fn without_the_program_that_searches_there_is_nothing_to_search_with() {
+    let Some(stage) = Stage::new(Agent::Opencode) else { return };
+    let run =
+        stage.with(|spec| spec.path = "/nowhere".into()).script("replies: [{say: Hi.}]").run();
+    assert_eq!(run.end(), "stopped", "{}", run.story());
+    let offered = run.requests()[0]["tools"].to_string();
+    assert!(offered.contains(r#""name":"read""#), "{offered}");
+    assert!(!offered.contains(r#""name":"grep""#) && !offered.contains(r#""name":"glob""#));
+    assert!(run.sealed.warnings[0].contains("`rg` is not in PATH"), "{}", run.story());
+}
+
+/// All connections of opencode and of what it starts, outside of any sandbox.
+#[test]
+fn it_reaches_for_nobody_but_the_gateway() {
+    let Some(opencode) = install::opencode() else { return };
+    if blueflame::executor::find::in_path("strace", &std::env::var_os("PATH").unwrap()).is_none() {
+        install::say("SKIPPED it_reaches_for_nobody_but_the_gateway: there is no strace\n");
+        return;
+    }
+    let place = tempfile::tempdir().unwrap();
+    let (wrapper, trace) = (place.path().join("opencode"), place.path().join("trace"));
+    let script = format!(
+        "#!/bin/bash\nexec strace -f -e trace=connect,sendto,sendmsg -o '{}' '{}' \"$@\"\n",
+        trace.display(),
+        opencode.display()
+    );
+    fs::write(&wrapper, script).unwrap();
+    fs::set_permissions(&wrapper, fs::Permissions::from_mode(0o755)).unwrap();
+    let stage = Stage::with_program("opencode", &wrapper).with(|spec| {
+        spec.sandbox.tier = blueflame::sandbox::Tier::Off;
+    });
+    let script = "
+replies:
+  - when: {turn: 0}
+    call:
+      - {tool: Grep, input: {pattern: project}}
+      - {tool: Read, input: {file_path: README.md}}
+  - say: Done.
+";
+    let run = stage.script(script).run();
+    assert_eq!(run.end(), "stopped", "{}", run.story());
+    let trace = fs::read_to_string(&trace).unwrap();
+    let called: Vec<&str> = trace.lines().filter(|line| line.contains("AF_INET")).collect();
+    assert!(!called.is_empty(), "nothing was traced: {trace}");
+    for line in called {
+        assert!(line.contains("inet_addr(\"127.0.0.1\")"), "{line}");
+    }
+}
+
 /// Some models are given patches to write, by their names.
 #[test]
 fn patches_are_judged_file_by_file_and_made_in_the_workspace() {

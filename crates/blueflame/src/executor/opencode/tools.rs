@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use blueflame_gateway::calls::Made;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::super::hooked::{Told, text};
 use super::super::{Call, Order, patch};
@@ -73,13 +73,11 @@ pub fn wanted(made: &Made, hook: Told<'_>) -> Result<Vec<Call>, String> {
             one("Bash", &[("workdir", "")], &place)
         }
         "read" => one("Read", &path, cwd),
-        "list" => match text(input, "/path") {
-            Some(_) => one("Read", &[("path", "file_path")], cwd),
-            None => {
-                let input = serde_json::json!({"file_path": cwd});
-                Ok(vec![Call { tool: "Read".to_owned(), input, cwd: cwd.to_owned() }])
-            }
-        },
+        "list" if given.contains_key("path") => one("Read", &[("path", "file_path")], cwd),
+        "list" => {
+            let input = json!({"file_path": cwd});
+            Ok(vec![Call { tool: "Read".to_owned(), input, cwd: cwd.to_owned() }])
+        }
         "write" => one("Write", &path, cwd),
         "edit" => {
             let texts = [("oldString", "old_string"), ("newString", "new_string")];
@@ -126,7 +124,6 @@ fn same(one: &Value, other: &Value) -> bool {
 #[cfg(test)]
 mod tests {
     use blueflame_core::money::Budget;
-    use serde_json::json;
 
     use super::*;
 

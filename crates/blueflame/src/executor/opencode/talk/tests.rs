@@ -18,28 +18,28 @@ fn talk(schema: Option<Value>) -> Talk {
     })
 }
 
-fn hear(talk: &mut Talk, kind: &str, part: Value) -> Vec<Step> {
+fn hear(talk: &mut Talk, kind: &str, part: &Value) -> Vec<Step> {
     let event = json!({"type": kind, "timestamp": 1, "sessionID": "s", "part": part});
     talk.heard(event.to_string().as_bytes())
 }
 
-fn error(talk: &mut Talk, error: Value) {
+fn error(talk: &mut Talk, error: &Value) {
     let event = json!({"type": "error", "timestamp": 1, "sessionID": "s", "error": error});
     assert_eq!(talk.heard(event.to_string().as_bytes()), []);
 }
 
 fn step(talk: &mut Talk, reason: &str) {
-    hear(talk, "step_start", json!({}));
+    hear(talk, "step_start", &json!({}));
     let tokens = json!({"total": 121, "input": 70, "output": 15, "reasoning": 5,
                         "cache": {"read": 30, "write": 1}});
-    hear(talk, "step_finish", json!({"reason": reason, "tokens": tokens}));
+    hear(talk, "step_finish", &json!({"reason": reason, "tokens": tokens}));
 }
 
 #[test]
 fn a_run_is_over_when_it_leaves_well_after_a_last_answer() {
     let mut talk = talk(None);
     step(&mut talk, "tool-calls");
-    hear(&mut talk, "text", json!({"text": "Done."}));
+    hear(&mut talk, "text", &json!({"text": "Done."}));
     step(&mut talk, "stop");
     assert_eq!(talk.account().end, Told::Nothing);
     talk.left(Some(0));
@@ -70,12 +70,12 @@ fn other_ends_are_no_success() {
 #[test]
 fn errors_are_told_with_their_status_and_forgotten_when_it_goes_on() {
     let mut talk = talk(None);
-    error(&mut talk, json!({"name": "APIError", "data": {"message": "m", "statusCode": 529}}));
+    error(&mut talk, &json!({"name": "APIError", "data": {"message": "m", "statusCode": 529}}));
     let api = |status| Told::Api { status, message: "m".to_owned() };
     assert_eq!(talk.account().end, api(Some(529)));
-    error(&mut talk, json!({"name": "APIError", "data": {"message": "m"}}));
+    error(&mut talk, &json!({"name": "APIError", "data": {"message": "m"}}));
     assert_eq!(talk.account().end, api(None));
-    error(&mut talk, json!({"name": "ContextOverflowError"}));
+    error(&mut talk, &json!({"name": "ContextOverflowError"}));
     let message = "ContextOverflowError".to_owned();
     assert_eq!(talk.account().end, Told::Failed { message });
     talk.left(Some(0));
@@ -90,13 +90,13 @@ fn a_call_that_was_made_and_not_allowed_is_a_breach() {
     let used = |status: &str| json!({"tool": "bash", "callID": "c", "state": {"status": status}});
     let mut talk = talk(None);
     let shown = Step::Show(Sight::Used { tool: "bash".to_owned() });
-    assert_eq!(hear(&mut talk, "tool_use", used("error")), [shown.clone()]);
-    let steps = hear(&mut talk, "tool_use", used("completed"));
+    assert_eq!(hear(&mut talk, "tool_use", &used("error")), std::slice::from_ref(&shown));
+    let steps = hear(&mut talk, "tool_use", &used("completed"));
     assert!(matches!(&steps[..], [Step::Breach { .. }]), "{steps:?}");
     talk.allowed.insert("c".to_owned());
     talk.at_work.insert("c".to_owned());
     assert!(talk.is_at_work());
-    assert_eq!(hear(&mut talk, "tool_use", used("completed")), [shown]);
+    assert_eq!(hear(&mut talk, "tool_use", &used("completed")), [shown]);
     assert!(!talk.is_at_work());
 }
 
@@ -120,7 +120,7 @@ fn the_last_message_is_the_structured_output_if_it_fits() {
         ("It is fine.", Told::Finished, None),
     ] {
         let mut talk = talk(Some(schema.clone()));
-        hear(&mut talk, "text", json!({"text": said}));
+        hear(&mut talk, "text", &json!({"text": said}));
         step(&mut talk, "stop");
         talk.left(Some(0));
         let account = talk.account();
