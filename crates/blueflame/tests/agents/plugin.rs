@@ -1,14 +1,12 @@
 //! The plugin of the real opencode, whole and broken in every way that opencode
 //! itself takes no notice of; and what else opencode would load or ask for.
 
-use std::fmt::Write as _;
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use blueflame::attempt::sealed::Ending;
+use blueflame::executor::find;
+use blueflame::sandbox::Tier;
 use blueflame_core::money::Usage;
-use blueflame_core::outcome::Outcome;
 
 use crate::install;
 use crate::stage::{Agent, Run, Stage};
@@ -24,53 +22,29 @@ replies:
 /// opencode behind a script that runs first. In it, `$plugin` is a plugin of which
 /// there is a copy that can be changed, and `$settings` the settings that name it.
 fn altered(change: &str) -> Option<Stage> {
-    let opencode = install::opencode()?;
-    let place = tempfile::tempdir().unwrap().keep();
-    let wrapper = place.join("opencode");
-    let script = format!(
-        "#!/bin/bash
-set -e
+    let lines = format!(
+        "set -e
 plugin=$TMPDIR/plugin.js settings=$TMPDIR/settings.json
 cp \"$(dirname \"$OPENCODE_CONFIG\")/blueflame-plugin.js\" \"$plugin\"
 sed \"s|file://[^\\\"]*blueflame-plugin.js|file://$plugin|\" \"$OPENCODE_CONFIG\" > \"$settings\"
 export OPENCODE_CONFIG=$settings
-{change}
-exec '{}' \"$@\"
-",
-        opencode.display()
+{change}"
     );
-    fs::write(&wrapper, script).unwrap();
-    fs::set_permissions(&wrapper, fs::Permissions::from_mode(0o755)).unwrap();
-    let packages = opencode.ancestors().find(|it| it.ends_with("node_modules")).map(Path::to_owned);
-    let stage = Stage::with_program("opencode", &wrapper);
+    let stage = Stage::behind("opencode", &install::opencode()?, &lines);
     fs::create_dir(stage.workspace.join("src")).unwrap();
-    Some(stage.script(ONE_CALL).with(|spec| spec.sandbox.read.extend(packages)))
+    Some(stage.script(ONE_CALL))
 }
 
 fn unarmed(change: &str) {
     let Some(stage) = altered(change) else { return };
     let run = stage.run();
-    let Ending::Failed(Outcome::Crashed { detail }) = &run.sealed.ending else {
-        panic!("{}", run.story())
-    };
-    for said in ["its tool calls are not judged", "blueflame doctor", "docs/executors.md"] {
-        assert!(detail.contains(said), "{detail}");
-    }
-    // Not one of its requests reached the model.
-    assert_eq!(run.requests().len(), 0);
+    run.was_never_armed();
     assert_eq!(run.file("src/made.txt"), None);
 }
 
 fn violated(change: &str) -> Option<Run> {
     let run = altered(change)?.run();
-    let Ending::Failed(Outcome::Violated { violations }) = &run.sealed.ending else {
-        panic!("{}", run.story())
-    };
-    let why = violations.join("\n");
-    let told = why.contains("without a verdict") || why.contains("was not allowed");
-    assert!(told, "{why}");
-    // What came of the call is not shown to the model.
-    assert_eq!(run.requests().len(), 1, "{}", run.story());
+    run.was_caught();
     Some(run)
 }
 
@@ -165,23 +139,7 @@ replies:
   - say: Done.
 ";
     let run = stage.script(script).run();
-    assert_eq!(run.end(), "violated", "{}", run.story());
-    assert_eq!(run.requests().len(), 1, "{}", run.story());
-}
-
-#[test]
-fn many_calls_at_once_leave_whole_lines() {
-    let Some(stage) = Stage::new(Agent::Opencode) else { return };
-    let mut calls = String::new();
-    for n in 0..30 {
-        let command = if n % 2 == 0 { format!("echo {n}") } else { format!("forbidden {n}") };
-        let _ = writeln!(calls, "      - {{tool: Bash, input: {{command: \"{command}\"}}}}");
-    }
-    let script = format!("replies:\n  - when: {{turn: 0}}\n    call:\n{calls}  - say: Done.\n");
-    let run = stage.script(&script).run();
-    assert_eq!(run.end(), "stopped", "{}", run.story());
-    let audit = run.audit();
-    assert_eq!((audit.len(), run.sealed.calls, run.sealed.denied), (30, 30, 15));
+    run.was_caught();
 }
 
 #[test]
@@ -258,22 +216,16 @@ fn without_the_program_that_searches_there_is_nothing_to_search_with() {
 #[test]
 fn it_reaches_for_nobody_but_the_gateway() {
     let Some(opencode) = install::opencode() else { return };
-    if blueflame::executor::find::in_path("strace", &std::env::var_os("PATH").unwrap()).is_none() {
+    if find::in_path("strace", &std::env::var_os("PATH").unwrap()).is_none() {
         install::say("SKIPPED it_reaches_for_nobody_but_the_gateway: there is no strace\n");
         return;
     }
     let place = tempfile::tempdir().unwrap();
-    let (wrapper, trace) = (place.path().join("opencode"), place.path().join("trace"));
-    let script = format!(
-        "#!/bin/bash\nexec strace -f -e trace=connect,sendto,sendmsg -o '{}' '{}' \"$@\"\n",
-        trace.display(),
-        opencode.display()
-    );
-    fs::write(&wrapper, script).unwrap();
-    fs::set_permissions(&wrapper, fs::Permissions::from_mode(0o755)).unwrap();
-    let stage = Stage::with_program("opencode", &wrapper).with(|spec| {
-        spec.sandbox.tier = blueflame::sandbox::Tier::Off;
-    });
+    let trace = place.path().join("trace");
+    let watched = "strace -f -e trace=connect,sendto,sendmsg -o";
+    let lines = format!("exec {watched} '{}' '{}' \"$@\"", trace.display(), opencode.display());
+    let stage = Stage::behind("opencode", &opencode, &lines);
+    let stage = stage.with(|spec| spec.sandbox.tier = Tier::Off);
     let script = "
 replies:
   - when: {turn: 0}
