@@ -48,8 +48,9 @@ impl Attempt {
         running: Running,
     ) -> Result<Attempt, CannotBegin> {
         let sockets = directory.sockets().map_err(cannot)?;
-        let executor = executor::named(spec.executor.as_str())
+        let executor = executor::choose(spec.executor.as_str(), spec.custom.as_ref())
             .ok_or_else(|| cannot(format!("there is no executor `{}`", spec.executor)))?;
+        let executor = &*executor;
         if spec.model.gateway.passthrough_auth && !executor.takes_login() {
             return Err(cannot(format!(
                 "the executor `{}` takes no login: `gateway.passthrough_auth` is for claude",

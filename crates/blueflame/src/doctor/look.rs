@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use blueflame_core::config::{self, Config};
+use blueflame_core::config::Config;
 use blueflame_core::ids::{ExecutorName, Role};
 use blueflame_gateway::credential::Credential;
 use blueflame_gateway::upstream::{BadUpstream, Surroundings, Upstream};
@@ -152,7 +152,7 @@ fn executors(config: &Config) -> Vec<Finding> {
         }
     }
     let looked: Vec<(&ExecutorName, Result<Usable, Lacking>)> =
-        names.into_iter().map(|name| (name, look_at(name, &config.gateway.upstream))).collect();
+        names.into_iter().map(|name| (name, look_at(name, config))).collect();
     let usable =
         |name: &ExecutorName| looked.iter().any(|(known, found)| *known == name && found.is_ok());
     let finding = |(name, found): &(&ExecutorName, Result<Usable, Lacking>)| {
@@ -186,13 +186,14 @@ struct Lacking {
     fix: String,
 }
 
-fn look_at(name: &ExecutorName, upstream: &config::Upstream) -> Result<Usable, Lacking> {
-    let Some(known) = executor::named(name.as_str()) else {
+fn look_at(name: &ExecutorName, config: &Config) -> Result<Usable, Lacking> {
+    let Some(known) = executor::configured(name, &config.executors) else {
         let fix = "choose another under `executors` in the configuration".to_owned();
         return Err(Lacking { says: "cannot run agents yet".to_owned(), fix });
     };
+    let known = &*known;
     let lacking = |says: String| Lacking { says, fix: known.remedy().to_owned() };
-    if let Some(says) = executor::cannot_ask(known, upstream) {
+    if let Some(says) = executor::cannot_ask(known, &config.gateway.upstream) {
         let fix = "set `gateway.upstream`, or choose another executor".to_owned();
         return Err(Lacking { says, fix });
     }

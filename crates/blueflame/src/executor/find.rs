@@ -71,7 +71,11 @@ fn is_program(path: &Path) -> bool {
 /// of the person's is read or changed.
 pub fn look(executor: &dyn Executor, program: &Path) -> Found {
     let Some(tested) = executor.tested() else {
-        return Found::Usable { version: env!("CARGO_PKG_VERSION").to_owned(), warning: None };
+        let version = match executor.program() {
+            None => env!("CARGO_PKG_VERSION"),
+            Some(_) => "a program of your own",
+        };
+        return Found::Usable { version: version.to_owned(), warning: None };
     };
     let said = match ask_version(program, PATIENCE) {
         Ok(said) => said,

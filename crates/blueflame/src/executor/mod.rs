@@ -7,6 +7,7 @@
 
 pub mod claude;
 pub mod codex;
+pub mod custom;
 pub mod embedded;
 pub mod find;
 mod hooked;
@@ -19,10 +20,12 @@ pub mod version;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt;
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use blueflame_core::config::Upstream;
+use blueflame_core::config::{CustomExecutor, Executors, Upstream};
+use blueflame_core::ids::ExecutorName;
 use blueflame_core::money::{Budget, Usage};
 use blueflame_gateway::calls::Calls;
 use serde::{Deserialize, Serialize};
@@ -30,6 +33,7 @@ use serde_json::Value;
 
 use crate::hook::{self, wire::Dialect};
 
+use custom::Custom;
 pub use version::{Tested, Version};
 
 /// A kind of agent program.
@@ -91,6 +95,37 @@ pub const ALL: [&dyn Executor; 4] =
 /// The executor of this name, if there is one.
 pub fn named(name: &str) -> Option<&'static dyn Executor> {
     ALL.into_iter().find(|executor| executor.name() == name)
+}
+
+/// An executor that agents can be run with.
+#[derive(Clone, Debug)]
+pub enum Chosen {
+    Ours(&'static dyn Executor),
+    Own(Custom),
+}
+
+impl Deref for Chosen {
+    type Target = dyn Executor;
+
+    fn deref(&self) -> &Self::Target {
+        match self {
+            Chosen::Ours(executor) => *executor,
+            Chosen::Own(custom) => custom,
+        }
+    }
+}
+
+/// The executor of this name, by its description if it is one of the person's own.
+pub fn choose(name: &str, described: Option<&CustomExecutor>) -> Option<Chosen> {
+    match described {
+        Some(described) => Custom::new(name, described).map(Chosen::Own),
+        None => named(name).map(Chosen::Ours),
+    }
+}
+
+/// The executor that the configuration has by this name.
+pub fn configured(name: &ExecutorName, executors: &Executors) -> Option<Chosen> {
+    choose(name.as_str(), executors.custom.get(name))
 }
 
 /// Why an executor cannot be sent to a provider, if so.
@@ -398,134 +433,4 @@ fn beginning(text: &str) -> String {
     }
     let whole = (0..=MOST_SHOWN).rev().find(|at| text.is_char_boundary(*at));
     format!("{}…", &text[..whole.unwrap_or(0)])
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// A program that takes its prompt as input, prints its answer, and says by
-    /// its exit code how it went: what a custom executor can be.
-    #[derive(Debug)]
-    struct Plain {
-        name: String,
-        command: Vec<String>,
-    }
-
-    #[derive(Debug, Default)]
-    struct Printed {
-        prompt: String,
-        account: Account,
-    }
-
-    impl Executor for Plain {
-        fn remedy(&self) -> &'static str {
-            ""
-        }
-
-        fn name(&self) -> &str {
-            &self.name
-        }
-
-        fn program(&self) -> Option<&str> {
-            self.command.first().map(String::as_str)
-        }
-
-        fn tested(&self) -> Option<Tested> {
-            None
-        }
-
-        fn launch(&self, _: &Order, ground: &Ground<'_>) -> Launch {
-            Launch {
-                program: ground.program.to_owned(),
-                arguments: self.command.iter().skip(1).map(Into::into).collect(),
-                environment: [("MODEL_SOCKET".to_owned(), ground.gateway.into())].into(),
-                files: Vec::new(),
-                places: Vec::new(),
-            }
-        }
-
-        fn converse(&self, order: &Order) -> Box<dyn Conversation> {
-            Box::new(Printed { prompt: order.prompt.clone(), ..Printed::default() })
-        }
-    }
-
-    impl Conversation for Printed {
-        fn open(&mut self) -> Vec<Step> {
-            vec![Step::Send(self.prompt.clone()), Step::CloseInput]
-        }
-
-        fn heard(&mut self, line: &[u8]) -> Vec<Step> {
-            let text = String::from_utf8_lossy(line).into_owned();
-            self.account.text.push_str(&text);
-            vec![Step::Show(Sight::Said { text })]
-        }
-
-        fn missed(&mut self, _: u64) -> Vec<Step> {
-            Vec::new()
-        }
-
-        fn judged(&mut self, _: &str, _: &Ruling) -> Vec<Step> {
-            Vec::new()
-        }
-
-        fn answered(&mut self, _: &str, _: &BTreeMap<String, String>) -> Vec<Step> {
-            Vec::new()
-        }
-
-        fn interrupt(&mut self) -> Vec<Step> {
-            Vec::new()
-        }
-
-        fn left(&mut self, code: Option<i32>) {
-            if code == Some(0) {
-                self.account.end = Told::Finished;
-            }
-        }
-
-        fn account(&self) -> Account {
-            self.account.clone()
-        }
-    }
-
-    #[test]
-    fn a_plain_command_line_can_be_an_executor() {
-        let plain = Plain { name: "mine".into(), command: vec!["mine".into(), "--quiet".into()] };
-        let executor: &dyn Executor = &plain;
-        assert_eq!((executor.name(), executor.program()), ("mine", Some("mine")));
-        let order = Order {
-            model: "m".into(),
-            system: String::new(),
-            prompt: "do it".into(),
-            tools: Vec::new(),
-            output_schema: None,
-            max_turns: None,
-            budget: Budget::Unlimited,
-            may_ask: false,
-        };
-        let place = Path::new("/p");
-        let ground = Ground {
-            program: place,
-            home: place,
-            tmp: place,
-            files: place,
-            workspace: place,
-            gateway: place,
-            port: None,
-            hook: None,
-            token: "t",
-            login: None,
-        };
-        assert_eq!(executor.launch(&order, &ground).arguments, ["--quiet"]);
-        for (code, end) in
-            [(Some(0), Told::Finished), (Some(1), Told::Nothing), (None, Told::Nothing)]
-        {
-            let mut talk = executor.converse(&order);
-            assert_eq!(talk.open(), [Step::Send("do it".into()), Step::CloseInput]);
-            talk.heard(b"done");
-            talk.left(code);
-            let account = talk.account();
-            assert_eq!((account.end, account.text.as_str()), (end, "done"));
-        }
-    }
 }

@@ -4,6 +4,7 @@
 
 mod contract;
 mod conversations;
+mod custom;
 mod ends;
 mod hooks;
 mod install;

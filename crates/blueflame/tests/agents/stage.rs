@@ -75,6 +75,7 @@ impl Stage {
             agent: AgentId::from_number(Role::Worker, 1),
             work: Work::Develop { task: TaskId::new("task-001").unwrap(), attempt: 1 },
             executor: ExecutorName::new(executor).unwrap(),
+            custom: None,
             program: program.to_owned(),
             workspace: workspace.clone(),
             start: Oid::new(start.trim()).unwrap(),
