@@ -188,8 +188,8 @@ struct Lacking {
 
 fn look_at(name: &ExecutorName, config: &Config) -> Result<Usable, Lacking> {
     let Some(known) = executor::configured(name, &config.executors) else {
-        let fix = "choose another under `executors` in the configuration".to_owned();
-        return Err(Lacking { says: "cannot run agents yet".to_owned(), fix });
+        let fix = "set its dialect to `plain`, or choose another under `executors`".to_owned();
+        return Err(Lacking { says: "writes a dialect that is not read yet".to_owned(), fix });
     };
     let known = &*known;
     let lacking = |says: String| Lacking { says, fix: known.remedy().to_owned() };

@@ -113,7 +113,9 @@ const WRITES: &str = "
 replies:
   - when: {role: worker, turn: 0}
     call: [{tool: Write, input: {file_path: hello.txt, content: hello}}]
+  # The agent is still there while its processes are looked at.
   - say: Done.
+    delay: 5s
 ";
 
 /// The prompts that a provider got to see.
