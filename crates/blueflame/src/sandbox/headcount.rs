@@ -9,44 +9,43 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, unlinkat};
 
-/// The group of one sandbox; it is left and removed at the end.
+/// The group of one sandbox. Whoever makes it stays outside: to move into a
+/// group, and out of it again, takes longer than all the rest of a start.
 #[derive(Debug)]
 pub(super) struct Headcount {
-    /// The group that this process came from.
+    /// The group that this process is in.
     parent: File,
-    /// The list of its processes.
-    way_back: File,
     name: String,
+    /// The list of the processes in the new one.
+    list: File,
 }
 
 impl Headcount {
-    /// Puts this process, and all that it starts from here on, into a group of
-    /// at most so many.
-    pub(super) fn limit(most: u64) -> io::Result<Headcount> {
+    /// A group for at most so many, with nobody in it yet.
+    pub(super) fn of_at_most(most: u64) -> io::Result<Headcount> {
         let own = fs::read_to_string("/proc/self/cgroup")?;
         let place = place(&own).ok_or_else(|| io::Error::other("no control group counts pids"))?;
         tidy(&place);
         let name = format!("{PREFIX}{}", std::process::id());
         let group = place.join(&name);
         fs::create_dir(&group)?;
-        let counted = fs::write(group.join("pids.max"), most.to_string()).and_then(|()| {
-            let count = Headcount {
-                parent: File::open(&place)?,
-                way_back: File::options().write(true).open(place.join(LIST))?,
-                name,
-            };
-            fs::write(group.join(LIST), "0")?;
-            Ok(count)
+        let made = fs::write(group.join("pids.max"), most.to_string()).and_then(|()| {
+            let list = File::options().write(true).open(group.join(LIST))?;
+            Ok(Headcount { parent: File::open(&place)?, name, list })
         });
-        if counted.is_err() {
+        if made.is_err() {
             let _ = fs::remove_dir(&group);
         }
-        counted
+        made
     }
 
-    /// Leaves the group, in which nobody else is left.
-    pub(super) fn end(mut self) {
-        let _ = self.way_back.write_all(b"0");
+    /// Counts a process, and all that it starts from here on.
+    pub(super) fn count(&mut self, process: i32) -> io::Result<()> {
+        self.list.write_all(process.to_string().as_bytes())
+    }
+
+    /// Removes the group; all that were in it have ended.
+    pub(super) fn end(self) {
         let _ = unlinkat(&self.parent, self.name.as_str(), AtFlags::REMOVEDIR);
     }
 }

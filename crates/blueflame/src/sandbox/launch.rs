@@ -95,20 +95,25 @@ fn namespaces(plan: &Plan, program: &[OsString]) -> io::Result<Infallible> {
         .map_err(|error| step("gid_map", &error))?;
     let (lifeline, held) = io::pipe()?;
     let (told, tell) = io::pipe()?;
+    let (go, release) = io::pipe()?;
     match syscalls::fork()? {
         Forked::Parent { child } => {
-            drop((lifeline, tell));
-            outside(child, told, headcount.ok().flatten())
+            drop((lifeline, tell, go));
+            let mut headcount = headcount.ok().flatten();
+            let counted = headcount.as_mut().map_or(Ok(()), |group| group.count(child));
+            let counted = counted.map_err(|error| error.to_string());
+            serde_json::to_writer(release, &counted)?;
+            outside(child, told, headcount)
         }
         Forked::Child => {
-            drop((held, told));
+            drop((held, told, release));
             if let Err(error) = headcount {
                 limits::few_numbers(&plan.limits).or_else(|other| {
                     let why = io::Error::other(format!("{error}; {other}"));
                     limits::uncounted(&plan.limits, &why)
                 })?;
             }
-            first_inside(plan, program, &here, &lifeline.into(), tell)
+            first_inside(plan, program, &here, Ends { lifeline: lifeline.into(), tell, go })
         }
     }
 }
@@ -175,15 +180,24 @@ pub(super) enum End {
     Excess(String),
 }
 
+/// What joins the first process inside with the one that stayed outside.
+struct Ends {
+    /// Open for as long as that one lives.
+    lifeline: OwnedFd,
+    /// For how the program ended.
+    tell: io::PipeWriter,
+    /// Says whether processes are counted now.
+    go: io::PipeReader,
+}
+
 fn first_inside(
     plan: &Plan,
     program: &[OsString],
     here: &Path,
-    lifeline: &OwnedFd,
-    mut tell: io::PipeWriter,
+    mut ends: Ends,
 ) -> io::Result<Infallible> {
     set_parent_process_death_signal(Some(Signal::KILL))?;
-    if hung_up(lifeline.as_fd()) {
+    if hung_up(ends.lifeline.as_fd()) {
         return Err(io::Error::other("the launcher is gone"));
     }
     syscalls::host_name(c"sandbox").map_err(|error| step("the host name", &error))?;
@@ -192,6 +206,10 @@ fn first_inside(
         door::hand_out(door).map_err(|error| step("the way to the gateway", &error))?;
     }
     root::build(plan).map_err(|error| step("the root", &error))?;
+    let counted: Result<(), String> = serde_json::from_reader(&mut ends.go)?;
+    if let Err(why) = counted {
+        limits::uncounted(&plan.limits, &io::Error::other(why))?;
+    }
     // The program has the same user; it must not look into us.
     set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
     match syscalls::fork()? {
@@ -205,10 +223,8 @@ fn first_inside(
         Forked::Parent { child } => {
             let _ = let_go_of_streams(Streams::All);
             drop_capabilities()?;
-            let end = attend(child, plan, lifeline)?;
-            if let Ok(words) = serde_json::to_vec(&end) {
-                let _ = tell.write_all(&words);
-            }
+            let end = attend(child, plan, &ends.lifeline)?;
+            let _ = serde_json::to_writer(&mut ends.tell, &end);
             // And with us everything that is still inside.
             syscalls::leave(0)
         }

@@ -57,7 +57,7 @@ pub fn limit_behind(signal: i32) -> &'static str {
 /// limit otherwise. `Ok(None)` where it is not needed.
 pub(super) fn headcount(limits: &Limits) -> io::Result<Option<Headcount>> {
     match limits.processes.filter(|_| geteuid().is_root()) {
-        Some(most) => Headcount::limit(most).map(Some),
+        Some(most) => Headcount::of_at_most(most).map(Some),
         None => Ok(None),
     }
 }

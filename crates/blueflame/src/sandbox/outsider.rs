@@ -29,7 +29,7 @@ pub(super) fn start(plan: &Plan, parent: u32, program: &[OsString]) -> io::Resul
     let starter = starter.ok_or_else(|| io::Error::other("who started it?"))?;
     let starter = pidfd_open(starter, PidfdFlags::empty())?;
     process_tree::adopt_orphans()?;
-    let headcount = match limits::headcount(&plan.limits) {
+    let mut headcount = match limits::headcount(&plan.limits) {
         Ok(headcount) => headcount,
         Err(error) => {
             limits::uncounted(&plan.limits, &error)?;
@@ -57,8 +57,13 @@ pub(super) fn start(plan: &Plan, parent: u32, program: &[OsString]) -> io::Resul
             for signal in [libc::SIGTERM, libc::SIGINT, libc::SIGHUP] {
                 syscalls::ignore(signal)?;
             }
+            let counted = headcount.as_mut().map_or(Ok(()), |group| group.count(child));
+            let counted = counted.or_else(|error| limits::uncounted(&plan.limits, &error));
+            if let Err(error) = &counted {
+                let _ = writeln!(io::stderr(), "{error}");
+            }
             let mut number = [0; 4];
-            let taken = ready.read_exact(&mut number).and_then(|()| {
+            let taken = counted.and_then(|()| ready.read_exact(&mut number)).and_then(|()| {
                 let questions = broker::take_over(child, i32::from_ne_bytes(number))?;
                 release.write_all(&[0])?;
                 Ok(questions)
