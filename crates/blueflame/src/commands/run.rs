@@ -325,9 +325,11 @@ fn goal(arguments: &Run) -> Result<String, Failure> {
 
 /// Every role is run by this executor, and by no other.
 pub fn use_executor(config: &mut Config, name: &str) -> Result<(), Failure> {
-    let known = executor::named(name).is_some();
-    let name = ExecutorName::new(name).ok().filter(|_| known).ok_or_else(|| {
-        let names: Vec<&str> = executor::ALL.iter().map(|it| it.name()).collect();
+    let own = &config.executors;
+    let known = |name: &ExecutorName| executor::configured(name, own).is_some();
+    let name = ExecutorName::new(name).ok().filter(known).ok_or_else(|| {
+        let ours = executor::ALL.iter().map(|it| it.name());
+        let names: Vec<&str> = ours.chain(own.custom.keys().map(ExecutorName::as_str)).collect();
         Failure::new(Kind::Usage, format!("there is no executor `{name}`"))
             .hint(format!("there are: {}", names.join(", ")))
     })?;
@@ -353,19 +355,20 @@ pub fn missing(loaded: &Loaded) -> Result<(), Failure> {
     let chains = &loaded.config.executors.chains;
     for chain in [&chains.planner, &chains.worker, &chains.validator, &chains.merger] {
         let mut reasons = Vec::new();
-        let usable = chain.iter().any(|name| match executor::named(name.as_str()) {
-            None => {
-                reasons.push(format!("`{name}` cannot run agents yet"));
-                false
-            }
-            Some(executor) => match find::program(executor) {
+        let usable =
+            chain.iter().any(|name| match executor::configured(name, &loaded.config.executors) {
                 None => {
-                    reasons.push(format!("`{name}` is not installed, or not in PATH"));
+                    reasons.push(format!("`{name}` cannot run agents yet"));
                     false
                 }
-                Some(_) => true,
-            },
-        });
+                Some(executor) => match find::program(&*executor) {
+                    None => {
+                        reasons.push(format!("`{name}` is not installed, or not in PATH"));
+                        false
+                    }
+                    Some(_) => true,
+                },
+            });
         if !usable {
             return Err(Failure::new(Kind::Missing, reasons.join("; ")).hint(
                 "choose another with --executor, or under `executors` in the configuration",

@@ -152,7 +152,7 @@ fn executors(config: &Config) -> Vec<Finding> {
         }
     }
     let looked: Vec<(&ExecutorName, Result<Usable, Lacking>)> =
-        names.into_iter().map(|name| (name, look_at(name))).collect();
+        names.into_iter().map(|name| (name, look_at(name, config))).collect();
     let usable =
         |name: &ExecutorName| looked.iter().any(|(known, found)| *known == name && found.is_ok());
     let finding = |(name, found): &(&ExecutorName, Result<Usable, Lacking>)| {
@@ -186,12 +186,17 @@ struct Lacking {
     fix: String,
 }
 
-fn look_at(name: &ExecutorName) -> Result<Usable, Lacking> {
-    let Some(known) = executor::named(name.as_str()) else {
-        let fix = "choose another under `executors` in the configuration".to_owned();
-        return Err(Lacking { says: "cannot run agents yet".to_owned(), fix });
+fn look_at(name: &ExecutorName, config: &Config) -> Result<Usable, Lacking> {
+    let Some(known) = executor::configured(name, &config.executors) else {
+        let fix = "set its dialect to `plain`, or choose another under `executors`".to_owned();
+        return Err(Lacking { says: "writes a dialect that is not read yet".to_owned(), fix });
     };
+    let known = &*known;
     let lacking = |says: String| Lacking { says, fix: known.remedy().to_owned() };
+    if let Some(says) = executor::cannot_ask(known, &config.gateway.upstream) {
+        let fix = "set `gateway.upstream`, or choose another executor".to_owned();
+        return Err(Lacking { says, fix });
+    }
     let program = find::program(known)
         .ok_or_else(|| lacking("is not installed, or not in PATH".to_owned()))?;
     match find::look(known, &program) {
@@ -199,6 +204,12 @@ fn look_at(name: &ExecutorName) -> Result<Usable, Lacking> {
             Err(lacking(format!("{} does not run: {why}", program.display())))
         }
         find::Found::Usable { version, warning } => {
+            let path = std::env::var_os("PATH").unwrap_or_default();
+            let lacks = find::missing_helpers(known, &path).into_iter().map(|(helper, tools)| {
+                format!("without `{helper}` in PATH it has no {}", tools.join(" and "))
+            });
+            let warnings: Vec<String> = warning.into_iter().chain(lacks).collect();
+            let warning = (!warnings.is_empty()).then(|| warnings.join("\n"));
             Ok(Usable { says: format!("{version} at {}", program.display()), warning })
         }
     }

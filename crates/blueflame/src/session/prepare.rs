@@ -114,7 +114,7 @@ const MOST_TURNS: u32 = 250;
 pub fn prepare(site: &Arc<Site>, job: &Job) -> Result<Ready, NotStarted> {
     let unusable = |reason| NotStarted { reason, fault: Fault::Own(StartFault::Program) };
     let program = site.program(&job.executor).map_err(unusable)?;
-    let executor = executor::named(job.executor.as_str())
+    let executor = executor::configured(&job.executor, &site.config.executors)
         .ok_or_else(|| unusable(format!("executor `{}` cannot run agents yet", job.executor)))?;
     let (start, restore) = origin(site, job)?;
     let unfinished = restore.is_some();
@@ -158,6 +158,7 @@ pub fn prepare(site: &Arc<Site>, job: &Job) -> Result<Ready, NotStarted> {
         agent: job.agent.clone(),
         work: job.work.clone(),
         executor: job.executor.clone(),
+        custom: site.config.executors.custom.get(&job.executor).cloned(),
         program,
         path: site.path.clone(),
         author: site.author.clone(),

@@ -188,11 +188,12 @@ fn programs(config: &Config) -> BTreeMap<ExecutorName, Result<PathBuf, String>> 
     let chains = &config.executors.chains;
     let named = [&chains.planner, &chains.worker, &chains.validator, &chains.merger];
     let known = executor::ALL.into_iter().filter_map(|it| ExecutorName::new(it.name()).ok());
-    let all = named.into_iter().flatten().cloned().chain(known);
+    let own = config.executors.custom.keys().cloned();
+    let all = named.into_iter().flatten().cloned().chain(known).chain(own);
     all.map(|name| {
-        let found = match executor::named(name.as_str()) {
+        let found = match executor::configured(&name, &config.executors) {
             None => Err(format!("executor `{name}` cannot run agents yet")),
-            Some(executor) => find::program(executor)
+            Some(executor) => find::program(&*executor)
                 .ok_or_else(|| format!("`{}` is not installed, or not in PATH", executor.name())),
         };
         (name, found)

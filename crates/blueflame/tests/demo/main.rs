@@ -95,6 +95,12 @@ fn with_the_real_codex_it_lands_the_same() {
     it_lands_the_same_with("codex", &codex);
 }
 
+#[test]
+fn with_the_real_opencode_it_lands_the_same() {
+    let Some(opencode) = install::opencode() else { return };
+    it_lands_the_same_with("opencode", &opencode);
+}
+
 fn it_lands_the_same_with(executor: &str, program: &Path) {
     let env = TestEnv::new();
     let path = format!(

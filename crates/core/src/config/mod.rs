@@ -116,7 +116,8 @@ pub struct Executors {
     pub custom: BTreeMap<ExecutorName, CustomExecutor>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct CustomExecutor {
     /// The program and its arguments; never empty.
     pub command: Vec<String>,
