@@ -156,7 +156,7 @@ fn head(state: &State, now: Timestamp) -> String {
     if lost > 0 {
         parts.push(format!("{lost} failed or blocked"));
     }
-    for (account, until) in state.pauses.at(now) {
+    for (account, until) in state.pauses.iter().filter(|(_, until)| *until > now) {
         let left = amounts::time(amounts::between(now, until));
         parts.push(format!("{}paused for {left}", narrate::of_account(account)));
     }

@@ -117,7 +117,7 @@ fn facts(state: &State, scene: &Scene) -> Vec<(&'static str, String)> {
         facts.push(("waiting", format!("for the person, {}", narrate::question(gate))));
         facts.push(("answer", format!("{}{}", choices(gate), where_to_answer(state, scene))));
     }
-    for (account, until) in state.pauses.at(scene.now) {
+    for (account, until) in state.pauses.iter() {
         let left = match amounts::between(scene.now, until) {
             left if left.is_zero() => String::new(),
             left => format!(", for {}", amounts::time(left)),

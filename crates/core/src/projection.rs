@@ -287,6 +287,7 @@ pub struct StatusFile<'a> {
     /// When the first of the pauses ends.
     pub paused_until: Option<Timestamp>,
     /// The end of each, by account.
+    #[serde(skip_serializing_if = "Pauses::is_empty")]
     pub pauses: &'a Pauses,
     pub config_changed: bool,
     pub publishing: &'a Publishing,

@@ -20,10 +20,13 @@ impl Pauses {
         self.0.get(account).copied().filter(|until| *until > now)
     }
 
-    /// Those that are not over yet.
-    pub fn at(&self, now: Timestamp) -> impl Iterator<Item = (&AccountName, Timestamp)> {
-        let all = self.0.iter().map(|(account, until)| (account, *until));
-        all.filter(move |(_, until)| *until > now)
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// All that nobody has seen the end of.
+    pub fn iter(&self) -> impl Iterator<Item = (&AccountName, Timestamp)> {
+        self.0.iter().map(|(account, until)| (account, *until))
     }
 
     /// When the first of them ends.
