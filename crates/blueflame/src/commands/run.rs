@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::stderr::eprintln;
 use blueflame_core::config::Config;
 use blueflame_core::event::{End, Event};
-use blueflame_core::ids::{ExecutorName, SessionId};
+use blueflame_core::ids::{ExecutorName, Role, SessionId};
 use blueflame_core::plan::{Plan, PlanContext};
 use blueflame_core::rules::PerRole;
 use blueflame_core::state::State;
@@ -401,17 +401,34 @@ fn check_prerequisites(loaded: &Loaded) -> Result<Ready, Failure> {
     Ok(Ready { boundary, installed })
 }
 
+/// Each role needs an executor whose account could be used.
 fn check_upstream(loaded: &Loaded) -> Result<(), Failure> {
-    match doctor::upstream(loaded) {
-        Ok(()) => Ok(()),
-        Err(BadUpstream::Script { path, text, problems }) => {
-            diagnostics::show(&problems, &path.display().to_string(), &text);
-            Err(Failure::new(Kind::Usage, ""))
+    let executors = &loaded.config.executors;
+    for role in Role::ALL {
+        let mut accounts = executors.chains.of(role).iter().map(|name| executors.account_of(name));
+        let Some(first) = accounts.next() else { continue };
+        if let Err(error) = doctor::upstream(loaded, first)
+            && !accounts.any(|other| doctor::upstream(loaded, other).is_ok())
+        {
+            return Err(no_upstream(error));
         }
-        Err(error @ BadUpstream::NoKey { .. }) => Err(Failure::new(Kind::Missing, error)
-            .hint(format!("put your key into {}", loaded.config.gateway.credential_env))
-            .hint("or try it without: `blueflame demo`")),
-        Err(error) => Err(Failure::new(Kind::Missing, error)),
+    }
+    Ok(())
+}
+
+fn no_upstream(error: BadUpstream) -> Failure {
+    match error {
+        BadUpstream::Script { path, text, problems } => {
+            diagnostics::show(&problems, &path.display().to_string(), &text);
+            Failure::new(Kind::Usage, "")
+        }
+        BadUpstream::NoKey { ref variable, .. } => {
+            let hint = format!("put your key into {variable}");
+            Failure::new(Kind::Missing, error)
+                .hint(hint)
+                .hint("or try it without: `blueflame demo`")
+        }
+        error => Failure::new(Kind::Missing, error),
     }
 }
 

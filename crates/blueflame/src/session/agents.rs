@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use blueflame_core::event::{Event, StartFault, Work};
-use blueflame_core::ids::AgentId;
+use blueflame_core::ids::{AccountName, AgentId};
 use blueflame_core::money::Spend;
 use blueflame_core::outcome::{Killer, Outcome};
 use jiff::Timestamp;
@@ -51,6 +51,8 @@ pub struct Run {
     pub agent: AgentId,
     pub work: Work,
     pub brief: Brief,
+    /// Whose limits it may run into.
+    pub account: AccountName,
 }
 
 /// Starts an agent and follows it to its end.
@@ -62,12 +64,12 @@ pub async fn run(
     stop: tokio::sync::watch::Receiver<bool>,
 ) {
     let agent = job.agent.clone();
-    let (work, brief) = (job.work.clone(), job.brief.clone());
+    let (work, brief, account) = (job.work.clone(), job.brief.clone(), job.account.clone());
     match start(&site, job, &post, stop).await {
         Ok(registered) => {
             let process = registered.process.clone();
             post.fact(Event::AgentStarted { agent: agent.clone(), process });
-            follow(site, Run { agent, work, brief }, registered, post, commands).await;
+            follow(site, Run { agent, work, brief, account }, registered, post, commands).await;
         }
         Err(NotStarted { reason, fault: Fault::Own(fault) }) => {
             post.fact(Event::AgentStartFailed { agent, reason, fault });
@@ -88,7 +90,7 @@ async fn start(
     post: &Post,
     mut stop: tokio::sync::watch::Receiver<bool>,
 ) -> Result<Registered, NotStarted> {
-    let agent = job.agent.clone();
+    let (agent, account) = (job.agent.clone(), job.account.clone());
     let (preparing, directory) = (Arc::clone(site), site.attempt(&job.work, &job.agent));
     let ready = spawn_blocking(move || prepare::prepare(&preparing, &job))
         .await
@@ -132,7 +134,7 @@ async fn start(
     }
     let site = Arc::clone(site);
     spawn_blocking(move || {
-        let secrets = Secrets { credential: site.credential.clone() };
+        let secrets = Secrets { credential: site.credential(&account) };
         let started = link::start(&site.blueflame, &directory, &secrets)
             .map_err(|error: StartError| surroundings(&error))?;
         let registered = started.registered;
@@ -160,7 +162,7 @@ pub async fn follow(
         patience: patience(&directory),
     };
     loop {
-        listen(&run.agent, &registered.sockets, &post, &mut commands, &mut contact).await;
+        listen(&run, &registered.sockets, &post, &mut commands, &mut contact).await;
         contact.silence.go_on(Instant::now());
         if contact.is_dead() {
             let silent = contact.silence.length().as_secs();
@@ -228,7 +230,7 @@ pub fn end_leftovers(directory: &Directory, post: &Post) {
 /// Hears reports and passes commands on, until the other side hangs up or is
 /// silent for too long.
 async fn listen(
-    agent: &AgentId,
+    run: &Run,
     sockets: &Path,
     post: &Post,
     commands: &mut UnboundedReceiver<Command>,
@@ -264,7 +266,7 @@ async fn listen(
             }
         };
         contact.silence = Silence::begin(Instant::now());
-        let agent = agent.clone();
+        let agent = run.agent.clone();
         match report {
             Report::Usage { spend } => {
                 let due = recorded_at.is_none_or(|at| at.elapsed() >= USAGE_EVERY);
@@ -277,7 +279,8 @@ async fn listen(
             Report::GrantWanted => post.fact(Event::GrantWanted { agent }),
             Report::ProviderLimited { until, .. } => {
                 let unnamed = || Timestamp::now() + UNNAMED_PAUSE;
-                post.fact(Event::ProviderLimited { until: until.unwrap_or_else(unnamed) });
+                let (until, account) = (until.unwrap_or_else(unnamed), run.account.clone());
+                post.fact(Event::ProviderLimited { until, account });
             }
             Report::Snapshot { commit } => post.fact(Event::SnapshotTaken { agent, commit }),
             Report::Questions { ticket, questions } => {

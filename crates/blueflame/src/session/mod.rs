@@ -341,10 +341,14 @@ impl Session {
 
     fn perform(&mut self, action: Action, intent: &Event) {
         match (action, intent) {
-            (Action::Spawn { work, executor, cap, grant }, Event::AgentClaimed { agent, .. }) => {
+            (
+                Action::Spawn { work, executor, cap, grant, .. },
+                Event::AgentClaimed { agent, .. },
+            ) => {
                 let agent = agent.clone();
                 if let Some(brief) = Brief::of(&self.state, &work) {
-                    self.spawn(Job { agent, work, executor, cap, grant, brief });
+                    let account = self.state.rules.account_of(&executor).clone();
+                    self.spawn(Job { agent, work, executor, account, cap, grant, brief });
                 } else {
                     let reason = "nothing is known of its work".to_owned();
                     let fault = StartFault::Place;

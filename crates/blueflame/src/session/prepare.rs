@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use blueflame_core::event::{StartFault, Work};
-use blueflame_core::ids::{AgentId, ExecutorName, Oid, Role};
+use blueflame_core::ids::{AccountName, AgentId, ExecutorName, Oid, Role};
 use blueflame_core::lock_path::LockPath;
 use blueflame_core::money::Budget;
 use blueflame_core::policy::PolicyRules;
@@ -37,6 +37,7 @@ pub struct Job {
     pub agent: AgentId,
     pub work: Work,
     pub executor: ExecutorName,
+    pub account: AccountName,
     pub cap: Budget,
     pub grant: Budget,
     pub brief: Brief,
@@ -184,7 +185,7 @@ pub fn prepare(site: &Arc<Site>, job: &Job) -> Result<Ready, NotStarted> {
             heartbeat: Some(site.config.limits.heartbeat_interval),
         },
         model: Model {
-            gateway: site.config.gateway.clone(),
+            gateway: site.config.gateway.with_account(&job.account),
             directory: site.config_directory(),
             recordings: site.recordings().to_vec(),
         },
@@ -394,5 +395,7 @@ fn model(site: &Site, job: &Job) -> String {
         Brief::Develop { task, .. } => task.spec.model.clone(),
         Brief::Plan { .. } | Brief::Validate { .. } | Brief::Resolve { .. } => None,
     };
-    named.unwrap_or_else(|| site.config.models.of(job.work.role()).clone())
+    let of_executor = || site.config.executors.models.get(&job.executor).cloned();
+    let of_role = || site.config.models.of(job.work.role()).clone();
+    named.or_else(of_executor).unwrap_or_else(of_role)
 }
