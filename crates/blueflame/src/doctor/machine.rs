@@ -2,7 +2,10 @@
 //! files, processes. Too little of it shows as something else altogether, such as
 //! a sandbox that does not work, so it is looked at first.
 
-use rustix::fs::{Access, access};
+use std::path::Path;
+
+use rustix::fs::{Access, Mode, OFlags, access, statvfs};
+use rustix::io::Errno;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use super::Finding;
@@ -44,14 +47,27 @@ fn temporary_files() -> Option<Finding> {
     if !place.is_dir() {
         return trouble("is not a directory".to_owned());
     }
-    // Asked and not tried: a dry run writes nothing anywhere.
-    if let Err(error) = access(&place, Access::WRITE_OK | Access::EXEC_OK) {
+    if let Err(error) = writable(&place) {
         return trouble(format!("cannot be written: {}", std::io::Error::from(error)));
     }
     if !directory::sockets_fit() {
         return trouble("is too long a path for sockets: 50 characters are enough".to_owned());
     }
     None
+}
+
+/// Whether files can be made in a directory. Root is allowed everywhere, also where
+/// nothing can be made; so a file without a name is, of which nothing is ever seen: a
+/// dry run writes nothing anywhere.
+fn writable(place: &Path) -> Result<(), Errno> {
+    access(place, Access::WRITE_OK | Access::EXEC_OK)?;
+    let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
+    match rustix::fs::open(place, flags, Mode::RUSR | Mode::WUSR) {
+        // Some disks have no files without names; what has no blocks is no disk.
+        Err(error @ Errno::OPNOTSUPP) if statvfs(place)?.f_blocks == 0 => Err(error),
+        Err(error @ (Errno::NOSPC | Errno::DQUOT | Errno::ROFS)) => Err(error),
+        Ok(_) | Err(_) => Ok(()),
+    }
 }
 
 fn open_files() -> Option<Finding> {
