@@ -8,27 +8,34 @@
 //! alive. What a call is about is taken from the answer, too: a hook does not
 //! tell all of it.
 
-use std::borrow::Cow;
+mod hearing;
+mod results;
+
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use serde::Deserialize;
-use serde_json::Value;
-use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 
 use crate::dialect::Dialect;
 use crate::refusal::Refusal;
-use crate::sse::Events;
+pub(crate) use hearing::Hearing;
+use results::{CameBack, Request};
 
 /// Calls that are kept account of in one run.
 const MOST_CALLS: usize = 20_000;
 
+/// How much of one call is kept, in bytes; one that is longer cannot be read, so
+/// its hook gets no verdict but a denial.
+const LONGEST_CALL: usize = 16 << 20;
+
 /// How a program deals with calls, as far as it matters here.
 #[derive(Clone, Copy, Debug)]
 pub struct Customs {
-    /// How the result of a call begins that was never made: the tool is unknown,
-    /// or its input does not fit.
-    pub not_made: &'static [&'static str],
+    /// Whether this is how the result of a call begins that was never made: the
+    /// tool is unknown, or its input does not fit. The call is what the model
+    /// asked for, if it did.
+    pub not_made: fn(Option<&Made>, &str) -> bool,
     /// How the result of a call begins that its hook denied.
     pub denied: &'static str,
     /// Whether the program makes this call without asking, and may.
@@ -45,9 +52,37 @@ pub struct Made {
 
 #[derive(Debug)]
 enum Standing {
-    Asked(Made),
+    Asked(Heard),
     Allowed,
     Denied,
+}
+
+/// A call as it stands in an answer, as far as that has come.
+#[derive(Debug)]
+struct Heard {
+    tool: String,
+    text: String,
+    kind: Kind,
+}
+
+/// What the text of a call is.
+#[derive(Clone, Copy, Debug)]
+enum Kind {
+    Arguments,
+    Plain,
+}
+
+impl Heard {
+    fn made(&self) -> Made {
+        let input = match self.kind {
+            Kind::Plain => Value::String(self.text.clone()),
+            // A tool that needs none may be called without arguments.
+            Kind::Arguments if self.text.trim().is_empty() => Value::Object(Map::default()),
+            Kind::Arguments => serde_json::from_str(&self.text)
+                .unwrap_or_else(|_| Value::String(self.text.clone())),
+        };
+        Made { tool: self.tool.clone(), input }
+    }
 }
 
 /// The calls of one agent run.
@@ -81,7 +116,7 @@ impl Calls {
     /// about it yet.
     pub fn asked(&self, id: &str) -> Option<Made> {
         match self.state().calls.get(id) {
-            Some(Standing::Asked(made)) => Some(made.clone()),
+            Some(Standing::Asked(heard)) => Some(heard.made()),
             Some(Standing::Allowed | Standing::Denied) | None => None,
         }
     }
@@ -98,22 +133,20 @@ impl Calls {
     /// it belongs to a call that was judged.
     pub(crate) fn check(&self, dialect: Dialect, body: &[u8]) -> Result<(), Refusal> {
         let malformed = |why: String| Refusal::Malformed { why };
-        if dialect != Dialect::Responses {
+        if dialect == Dialect::Messages {
             return Err(malformed("the calls in this dialect are not seen".to_owned()));
         }
-        let unreadable = |error| malformed(format!("the body cannot be read: {error}"));
-        let request: Request<'_> = serde_json::from_slice(body).map_err(unreadable)?;
-        if request.stream != Some(true) {
+        let request = Request::read(dialect, body)
+            .map_err(|error| malformed(format!("the body cannot be read: {error}")))?;
+        if !request.streamed {
             return Err(malformed("answers have to be streamed here".to_owned()));
         }
         let state = self.state();
         if !state.armed {
             return Err(Refusal::Unarmed);
         }
-        for item in request.items().map_err(unreadable)? {
-            if item.kind.as_deref().is_some_and(|kind| kind.ends_with("_output")) {
-                self.came_back(&state, &item)?;
-            }
+        for result in &request.results {
+            self.came_back(&state, result)?;
         }
         match self.most_turns {
             Some(most) if state.turns >= most => Err(Refusal::Turns { most }),
@@ -121,131 +154,57 @@ impl Calls {
         }
     }
 
-    fn came_back(&self, state: &State, item: &Item<'_>) -> Result<(), Refusal> {
-        let said = item.output.as_ref().map(text).unwrap_or_default();
-        let not_made = self.customs.not_made.iter().any(|start| said.starts_with(start));
-        let id = item.call_id.as_deref().unwrap_or_default();
+    fn came_back(&self, state: &State, result: &CameBack) -> Result<(), Refusal> {
+        let CameBack { id, said } = result;
+        let not_made = |made: Option<&Made>| (self.customs.not_made)(made, said);
         let (tool, why) = match state.calls.get(id) {
             Some(Standing::Allowed) => return Ok(()),
             Some(Standing::Denied) if said.starts_with(self.customs.denied) => return Ok(()),
-            Some(_) | None if not_made => return Ok(()),
-            Some(Standing::Asked(made)) if (self.customs.needs_no_verdict)(made) => return Ok(()),
-            Some(Standing::Denied) => ("", "was made although it was denied"),
-            Some(Standing::Asked(made)) => (made.tool.as_str(), "was made without a verdict"),
-            None => ("", "was made that the model never asked for"),
+            Some(Standing::Denied) | None if not_made(None) => return Ok(()),
+            Some(Standing::Denied) => (String::new(), "was made although it was denied"),
+            Some(Standing::Asked(heard)) => {
+                let made = heard.made();
+                if not_made(Some(&made)) || (self.customs.needs_no_verdict)(&made) {
+                    return Ok(());
+                }
+                (format!(" of the tool `{}`", made.tool), "was made without a verdict")
+            }
+            None => (String::new(), "was made that the model never asked for"),
         };
         let named: String = id.chars().take(100).collect();
-        let tool = if tool.is_empty() { String::new() } else { format!(" of the tool `{tool}`") };
         Err(Refusal::Unjudged { why: format!("the call `{named}`{tool} {why}") })
     }
 
-    fn ask(&self, id: String, made: Made) {
+    /// The model asks for a call; whether it is kept account of. What was said
+    /// about a call stays, and one that is not kept account of is denied when its
+    /// hook asks.
+    fn ask(&self, id: &str, heard: Heard) -> bool {
         let mut state = self.state();
-        // What was said about a call stays; and one that is not kept account of
-        // is denied when its hook asks.
-        if state.calls.len() < MOST_CALLS {
-            state.calls.entry(id).or_insert(Standing::Asked(made));
+        let full = state.calls.len() >= MOST_CALLS;
+        match state.calls.entry(id.to_owned()) {
+            Entry::Vacant(place) if !full => {
+                place.insert(Standing::Asked(heard));
+                true
+            }
+            Entry::Vacant(_) | Entry::Occupied(_) => false,
         }
+    }
+
+    /// More of a call that the model asks for.
+    fn go_on(&self, id: &str, more: &str) {
+        if let Some(Standing::Asked(heard)) = self.state().calls.get_mut(id)
+            && heard.text.len() < LONGEST_CALL
+        {
+            heard.text.push_str(more);
+        }
+    }
+
+    fn turn(&self) {
+        self.state().turns += 1;
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// Hears the calls in one answer as it passes.
-#[derive(Debug)]
-pub(crate) struct Hearing {
-    calls: Arc<Calls>,
-    events: Events,
-    heard_calls: bool,
-}
-
-impl Hearing {
-    pub(crate) fn new(calls: Arc<Calls>) -> Self {
-        Hearing { calls, events: Events::default(), heard_calls: false }
-    }
-
-    pub(crate) fn take(&mut self, chunk: &[u8]) {
-        let Hearing { calls, events, heard_calls } = self;
-        events.feed(chunk, |data| {
-            // Other events are of no interest, whatever they look like.
-            let Ok(Event { kind, item }) = serde_json::from_slice(data) else { return };
-            match (kind.as_deref(), item) {
-                (Some("response.output_item.done"), Some(item)) => {
-                    if let Some((id, made)) = item.call() {
-                        calls.ask(id, made);
-                        *heard_calls = true;
-                    }
-                }
-                (Some("response.completed"), _) if std::mem::take(heard_calls) => {
-                    calls.state().turns += 1;
-                }
-                _ => {}
-            }
-        });
-    }
-}
-
-#[derive(Deserialize)]
-struct Request<'b> {
-    stream: Option<bool>,
-    #[serde(borrow)]
-    input: Option<&'b RawValue>,
-}
-
-impl<'b> Request<'b> {
-    fn items(&self) -> Result<Vec<Item<'b>>, serde_json::Error> {
-        match self.input {
-            // A prompt and nothing else may be plain text.
-            Some(input) if !input.get().starts_with('"') => serde_json::from_str(input.get()),
-            Some(_) | None => Ok(Vec::new()),
-        }
-    }
-}
-
-#[derive(Deserialize)]
-struct Item<'b> {
-    #[serde(rename = "type", borrow)]
-    kind: Option<Cow<'b, str>>,
-    #[serde(borrow)]
-    call_id: Option<Cow<'b, str>>,
-    output: Option<Value>,
-}
-
-/// What a result says: its text, or the first of its parts.
-fn text(output: &Value) -> &str {
-    output.as_str().or_else(|| output.pointer("/0/text")?.as_str()).unwrap_or_default()
-}
-
-#[derive(Deserialize)]
-struct Event {
-    #[serde(rename = "type")]
-    kind: Option<String>,
-    item: Option<Asked>,
-}
-
-#[derive(Deserialize)]
-struct Asked {
-    #[serde(rename = "type")]
-    kind: Option<String>,
-    call_id: Option<String>,
-    name: Option<String>,
-    arguments: Option<String>,
-    input: Option<String>,
-}
-
-impl Asked {
-    fn call(self) -> Option<(String, Made)> {
-        let input = match self.kind.as_deref()? {
-            "function_call" => {
-                let arguments = self.arguments.unwrap_or_default();
-                serde_json::from_str(&arguments).unwrap_or(Value::String(arguments))
-            }
-            "custom_tool_call" => Value::String(self.input.unwrap_or_default()),
-            _ => return None,
-        };
-        Some((self.call_id?, Made { tool: self.name?, input }))
     }
 }
 
@@ -256,7 +215,7 @@ mod tests {
     use super::*;
 
     const CUSTOMS: Customs = Customs {
-        not_made: &["unsupported call"],
+        not_made: |_, said| said.starts_with("unsupported call"),
         denied: "blocked: ",
         needs_no_verdict: |made| made.tool == "look",
     };
@@ -268,7 +227,7 @@ mod tests {
     }
 
     fn hear(calls: &Arc<Calls>, items: &[Value]) {
-        let mut hearing = Hearing::new(Arc::clone(calls));
+        let mut hearing = Hearing::new(Arc::clone(calls), Dialect::Responses);
         let done = |item: &Value| json!({"type": "response.output_item.done", "item": item});
         let end = json!({"type": "response.completed", "response": {"output": items}});
         for event in items.iter().map(done).chain([end]) {
@@ -353,7 +312,13 @@ mod tests {
     fn what_cannot_be_seen_is_not_answered() {
         let calls = armed(None);
         for (dialect, body) in [
-            (Dialect::Chat, r#"{"stream":true,"messages":[]}"#),
+            (Dialect::Messages, r#"{"stream":true,"messages":[]}"#),
+            (Dialect::Chat, r#"{"messages":[]}"#),
+            (Dialect::Chat, r#"{"stream":true,"messages":{}}"#),
+            (
+                Dialect::Chat,
+                r#"{"stream":true,"messages":[{"role":"user","role":"tool","content":"x"}]}"#,
+            ),
             (Dialect::Responses, r#"{"input":[]}"#),
             (Dialect::Responses, r#"{"stream":false,"input":[]}"#),
             (Dialect::Responses, r#"{"stream":true,"input":{}}"#),
@@ -365,5 +330,68 @@ mod tests {
             let refused = calls.check(dialect, body.as_bytes()).unwrap_err();
             assert_eq!(refused.kind(), "malformed", "{body}");
         }
+    }
+
+    /// Hears chunks of the chat dialect, as they come.
+    fn hear_chat(calls: &Arc<Calls>, deltas: &[Value], finish: &str) {
+        let mut hearing = Hearing::new(Arc::clone(calls), Dialect::Chat);
+        let chunk = |delta: &Value, finish: Value| json!({"choices": [{"index": 0, "delta": delta, "finish_reason": finish}]});
+        for delta in deltas {
+            hearing.take(format!("data: {}\n\n", chunk(delta, Value::Null)).as_bytes());
+        }
+        hearing.take(format!("data: {}\n\n", chunk(&json!({}), json!(finish))).as_bytes());
+        hearing.take(b"data: {\"choices\":[],\"usage\":{}}\n\ndata: [DONE]\n\n");
+    }
+
+    fn piece(index: u64, id: Option<&str>, name: Option<&str>, text: &str) -> Value {
+        json!({"tool_calls": [{"index": index, "id": id, "function": {"name": name, "arguments": text}}]})
+    }
+
+    fn chat_back(calls: &Calls, id: &str, output: &Value) -> Result<(), Refusal> {
+        let result = json!({"role": "tool", "tool_call_id": id, "content": output});
+        let body = json!({"stream": true, "messages": [{"role": "user", "content": "x"}, result]});
+        calls.check(Dialect::Chat, body.to_string().as_bytes())
+    }
+
+    #[test]
+    fn calls_that_come_in_pieces_are_put_together_and_held_against_what_comes_back() {
+        let calls = armed(Some(2));
+        let pieces = [
+            json!({"role": "assistant", "content": ""}),
+            piece(0, Some("one"), Some("run"), "{\"a\""),
+            piece(1, Some("two"), Some("run"), ""),
+            piece(0, None, None, ":1}"),
+            piece(2, Some("three"), Some("run"), "{broken"),
+        ];
+        hear_chat(&calls, &pieces, "tool_calls");
+        assert_eq!(calls.asked("one").unwrap().input, json!({"a": 1}));
+        assert_eq!(calls.asked("two").unwrap().input, json!({}));
+        assert_eq!(calls.asked("three").unwrap().input, json!("{broken"));
+        let text = json!("anything");
+        calls.allow("one");
+        calls.deny("two");
+        assert_eq!(chat_back(&calls, "one", &text), Ok(()));
+        assert_eq!(chat_back(&calls, "two", &json!("blocked: no")), Ok(()));
+        for id in ["two", "three", "forged", ""] {
+            let refused = chat_back(&calls, id, &text).unwrap_err();
+            assert_eq!(refused.kind(), "unjudged", "{id}");
+        }
+        let old = json!({"stream": true, "messages": [{"role": "function", "content": "x"}]});
+        let refused = calls.check(Dialect::Chat, old.to_string().as_bytes()).unwrap_err();
+        assert_eq!(refused.kind(), "unjudged");
+        // A name that was used before stands for what was said about it.
+        hear_chat(&calls, &[piece(0, Some("one"), Some("run"), "{}")], "tool_calls");
+        assert_eq!(calls.asked("one"), None);
+        assert_eq!(chat_back(&calls, "one", &text), Err(Refusal::Turns { most: 2 }));
+    }
+
+    #[test]
+    fn a_call_can_be_asked_about_before_the_answer_is_over() {
+        let calls = armed(None);
+        let mut hearing = Hearing::new(Arc::clone(&calls), Dialect::Chat);
+        let delta = piece(0, Some("early"), Some("run"), "{}");
+        let chunk = json!({"choices": [{"index": 0, "delta": delta, "finish_reason": null}]});
+        hearing.take(format!("data: {chunk}\n\n").as_bytes());
+        assert!(calls.asked("early").is_some());
     }
 }

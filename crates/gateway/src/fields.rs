@@ -159,7 +159,8 @@ mod tests {
     use super::*;
     use Dialect::{Chat, Messages, Responses};
 
-    /// As recorded of claude 2.1.197 and codex 0.166.0; of opencode nothing was recorded.
+    /// As recorded of claude 2.1.197, codex 0.166.0 and opencode 1.18.33; the last
+    /// is what local servers are asked besides.
     #[test]
     fn what_the_known_agents_send_is_let_pass() {
         for (dialect, body) in [
@@ -177,6 +178,11 @@ mod tests {
                     "parallel_tool_calls":true,"reasoning":{"summary":"auto"},"store":false,
                     "include":["reasoning.encrypted_content"],"prompt_cache_key":"k",
                     "client_metadata":{"a":"b"},"instructions":"i","text":{"verbosity":"low"}}"#,
+            ),
+            (
+                Chat,
+                r#"{"model":"gpt-5.2","reasoning_effort":"medium","messages":[],"tools":[],
+                    "tool_choice":"auto","stream":true,"stream_options":{"include_usage":true}}"#,
             ),
             (
                 Chat,

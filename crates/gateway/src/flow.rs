@@ -66,7 +66,9 @@ impl Account {
     pub(crate) fn begin(&mut self, streamed: bool, recorded: Option<Open>) {
         self.recorded = recorded;
         if streamed {
-            self.hearing = self.gateway.calls.clone().map(Hearing::new);
+            let dialect = self.meter.dialect();
+            let hearing = |calls| Hearing::new(calls, dialect);
+            self.hearing = self.gateway.calls.clone().map(hearing);
             self.meter.begin_stream();
         } else {
             self.meter.begin_whole();

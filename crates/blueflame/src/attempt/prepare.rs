@@ -8,12 +8,10 @@ use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-use blueflame_core::config;
 use blueflame_core::money::Spend;
 use blueflame_core::policy::Policy;
 use blueflame_gateway::allowance::Allowance;
 use blueflame_gateway::credential::{Credential, Token};
-use blueflame_gateway::dialect::Dialect;
 use blueflame_gateway::gateway::{Gateway, Listener, Settings};
 use blueflame_gateway::models::Models;
 use blueflame_gateway::prices::Prices;
@@ -36,7 +34,7 @@ use super::pipes::{self, Chunk};
 use super::run::{Attempt, CannotBegin, cannot};
 use super::snapshot::Camera;
 use super::spec::{Secrets, Spec};
-use crate::executor::{self, Ground, HookAddress};
+use crate::executor::{self, Executor, Ground, HookAddress, find};
 use crate::sandbox::{self, Doorway, Occupant, Tier};
 
 /// What is kept of an agent's output on the disk.
@@ -45,29 +43,24 @@ const MOST_OUTPUT: u64 = 256 << 20;
 impl Attempt {
     pub(super) fn prepare(
         directory: Directory,
-        spec: Spec,
+        mut spec: Spec,
         secrets: &Secrets,
         running: Running,
     ) -> Result<Attempt, CannotBegin> {
         let sockets = directory.sockets().map_err(cannot)?;
-        let executor = executor::named(spec.executor.as_str())
+        let executor = executor::choose(spec.executor.as_str(), spec.custom.as_ref())
             .ok_or_else(|| cannot(format!("there is no executor `{}`", spec.executor)))?;
+        let executor = &*executor;
         if spec.model.gateway.passthrough_auth && !executor.takes_login() {
             return Err(cannot(format!(
                 "the executor `{}` takes no login: `gateway.passthrough_auth` is for claude",
                 spec.executor
             )));
         }
-        if spec.model.gateway.upstream == config::Upstream::Anthropic
-            && executor.speaks() != Dialect::Messages
-        {
-            return Err(cannot(format!(
-                "the executor `{}` cannot ask Anthropic: set `gateway.upstream` to `openai` or \
-                 to an address that serves `{}`",
-                spec.executor,
-                executor.speaks().path()
-            )));
+        if let Some(why) = executor::cannot_ask(executor, &spec.model.gateway.upstream) {
+            return Err(cannot(why));
         }
+        let warnings = forgo_tools(&mut spec, executor);
         let policy = Policy::new(spec.policy.clone()).map_err(cannot)?;
         let audit = append_to(&directory.audit_file()).map_err(cannot)?;
         let judge =
@@ -168,7 +161,7 @@ impl Attempt {
             camera: None,
             next_snapshot: None,
             developing: None,
-            warnings: Vec::new(),
+            warnings,
         })
     }
 
@@ -198,6 +191,9 @@ impl Attempt {
 
     pub(super) fn start_agent(&mut self) -> io::Result<(Child, mpsc::Receiver<Chunk>)> {
         for (path, text) in &self.launch.files {
+            if let Some(place) = path.parent() {
+                fs::create_dir_all(place)?;
+            }
             fs::write(path, text)?;
         }
         let blueflame = std::env::current_exe()?;
@@ -208,7 +204,7 @@ impl Attempt {
             home: &home,
             tmp: &tmp,
             programs: vec![&self.launch.program, &blueflame],
-            files: self.launch.files.iter().map(|(path, _)| path.as_path()).collect(),
+            files: self.launch.seen().collect(),
             gateway: Some(&self.gateway_place),
         };
         let mut plan = sandbox::draw(&self.spec.sandbox, &occupant).map_err(io::Error::other)?;
@@ -260,6 +256,18 @@ impl Attempt {
         ]
         .into()
     }
+}
+
+/// Takes out the tools that cannot be had for want of a program, and says so.
+fn forgo_tools(spec: &mut Spec, executor: &dyn Executor) -> Vec<String> {
+    let path = OsString::from(&spec.path);
+    let mut warnings = Vec::new();
+    for (program, tools) in find::missing_helpers(executor, &path) {
+        spec.order.tools.retain(|tool| !tools.contains(&tool.as_str()));
+        let tools = tools.join(" and ");
+        warnings.push(format!("`{program}` is not in PATH, so there are no {tools} tools"));
+    }
+    warnings
 }
 
 fn settings(

@@ -29,6 +29,9 @@ pub struct Spec {
     pub agent: AgentId,
     pub work: Work,
     pub executor: ExecutorName,
+    /// What the executor is, if it is one of the person's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub custom: Option<config::CustomExecutor>,
     /// The agent program; absolute.
     pub program: PathBuf,
     /// Where it works; absolute.

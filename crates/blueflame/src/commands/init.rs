@@ -104,6 +104,7 @@ fn show(survey: &Survey) -> Chosen {
         eprintln!("shared    {}", listed(&survey.share, ""));
     }
     let chosen = choose();
+    show_others();
     for note in &survey.notes {
         eprintln!("note      {}", plain(note));
     }
@@ -132,6 +133,23 @@ fn choose() -> Chosen {
         None => {
             eprintln!("agent     embedded; claude is not installed");
             Chosen { executor: "embedded", why: "claude was not found here." }
+        }
+    }
+}
+
+/// Agent programs that are here as well. None of them is chosen: they need a
+/// provider that speaks as they do.
+fn show_others() {
+    for other in executor::ALL {
+        let name = other.name();
+        let Some(program) =
+            find::program(other).filter(|_| !["claude", "embedded"].contains(&name))
+        else {
+            continue;
+        };
+        if let find::Found::Usable { version, .. } = find::look(other, &program) {
+            let (version, path) = (plain(&version), other.speaks().path());
+            eprintln!("also      {name} {version}, for a provider that serves {path}");
         }
     }
 }

@@ -1,9 +1,10 @@
 //! One look for each thing.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use blueflame_core::config::Config;
-use blueflame_core::ids::{ExecutorName, Role};
+use blueflame_core::ids::{AccountName, ExecutorName, Role};
 use blueflame_gateway::credential::Credential;
 use blueflame_gateway::upstream::{BadUpstream, Surroundings, Upstream};
 use jiff::Timestamp;
@@ -45,7 +46,7 @@ pub fn examine(place: &Place<'_>) -> Vec<Finding> {
         Some(loaded) => {
             findings.push(Finding::good("configuration", loaded.name.clone()));
             findings.extend(executors(&loaded.config));
-            findings.push(model(loaded));
+            findings.extend(models(loaded));
             findings.push(sandbox(&loaded.config));
             findings.extend(proof(loaded));
             findings.extend(memory(&loaded.config));
@@ -152,7 +153,7 @@ fn executors(config: &Config) -> Vec<Finding> {
         }
     }
     let looked: Vec<(&ExecutorName, Result<Usable, Lacking>)> =
-        names.into_iter().map(|name| (name, look_at(name))).collect();
+        names.into_iter().map(|name| (name, look_at(name, config))).collect();
     let usable =
         |name: &ExecutorName| looked.iter().any(|(known, found)| *known == name && found.is_ok());
     let finding = |(name, found): &(&ExecutorName, Result<Usable, Lacking>)| {
@@ -186,12 +187,17 @@ struct Lacking {
     fix: String,
 }
 
-fn look_at(name: &ExecutorName) -> Result<Usable, Lacking> {
-    let Some(known) = executor::named(name.as_str()) else {
-        let fix = "choose another under `executors` in the configuration".to_owned();
-        return Err(Lacking { says: "cannot run agents yet".to_owned(), fix });
+fn look_at(name: &ExecutorName, config: &Config) -> Result<Usable, Lacking> {
+    let Some(known) = executor::configured(name, &config.executors) else {
+        let fix = "set its dialect to `plain`, or choose another under `executors`".to_owned();
+        return Err(Lacking { says: "writes a dialect that is not read yet".to_owned(), fix });
     };
+    let known = &*known;
     let lacking = |says: String| Lacking { says, fix: known.remedy().to_owned() };
+    if let Some(says) = executor::cannot_ask(known, &config.gateway.upstream) {
+        let fix = "set `gateway.upstream`, or choose another executor".to_owned();
+        return Err(Lacking { says, fix });
+    }
     let program = find::program(known)
         .ok_or_else(|| lacking("is not installed, or not in PATH".to_owned()))?;
     match find::look(known, &program) {
@@ -199,15 +205,37 @@ fn look_at(name: &ExecutorName) -> Result<Usable, Lacking> {
             Err(lacking(format!("{} does not run: {why}", program.display())))
         }
         find::Found::Usable { version, warning } => {
+            let path = std::env::var_os("PATH").unwrap_or_default();
+            let lacks = find::missing_helpers(known, &path).into_iter().map(|(helper, tools)| {
+                format!("without `{helper}` in PATH it has no {}", tools.join(" and "))
+            });
+            let warnings: Vec<String> = warning.into_iter().chain(lacks).collect();
+            let warning = (!warnings.is_empty()).then(|| warnings.join("\n"));
             Ok(Usable { says: format!("{version} at {}", program.display()), warning })
         }
     }
 }
 
-fn model(loaded: &Loaded) -> Finding {
-    let gateway = &loaded.config.gateway;
-    let says = loaded.file.gateway.upstream.value.clone();
-    match upstream(loaded) {
+/// One for each account that somebody uses.
+fn models(loaded: &Loaded) -> impl Iterator<Item = Finding> {
+    accounts_in_use(&loaded.config).into_iter().map(|account| model(loaded, account))
+}
+
+/// The accounts of the executors that roles may have.
+fn accounts_in_use(config: &Config) -> BTreeSet<&AccountName> {
+    let chains = Role::ALL.into_iter().flat_map(|role| config.executors.chains.of(role));
+    chains.map(|executor| config.executors.account_of(executor)).collect()
+}
+
+fn model(loaded: &Loaded, account: &AccountName) -> Finding {
+    let written = &loaded.file.gateway;
+    let says = match written.accounts.get(account.as_str()) {
+        None => written.upstream.value.clone(),
+        Some(own) => format!("account `{account}`: {}", own.upstream.value),
+    };
+    let upstream = upstream(loaded, account);
+    let gateway = loaded.config.gateway.with_account(account);
+    match upstream {
         Ok(()) if matches!(gateway.upstream, blueflame_core::config::Upstream::Script(_)) => {
             Finding::good("model", format!("{says}: scripted answers, nothing is spent"))
         }
@@ -227,8 +255,8 @@ fn model(loaded: &Loaded) -> Finding {
 
 /// Whether requests could be sent, as far as that can be told without sending
 /// one.
-pub fn upstream(loaded: &Loaded) -> Result<(), BadUpstream> {
-    let config = &loaded.config.gateway;
+pub fn upstream(loaded: &Loaded, account: &AccountName) -> Result<(), BadUpstream> {
+    let config = &loaded.config.gateway.with_account(account);
     if matches!(config.upstream, blueflame_core::config::Upstream::Replay(_)) {
         // Where its traffic is, only the store of a session can tell.
         return Ok(());

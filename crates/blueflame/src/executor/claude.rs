@@ -92,6 +92,7 @@ impl Executor for Claude {
             arguments,
             environment: environment(ground),
             files: vec![(system, order.system.clone())],
+            places: Vec::new(),
         }
     }
 

@@ -9,7 +9,6 @@
 //! reach a Unix socket, so it gets a port.
 
 mod catalogue;
-mod patch;
 mod talk;
 mod trust;
 
@@ -138,6 +137,7 @@ impl Executor for Codex {
             arguments,
             environment,
             files: vec![(catalogue, catalogue::of(order).to_string())],
+            places: Vec::new(),
         }
     }
 
@@ -176,7 +176,7 @@ fn settings(order: &Order, ground: &Ground<'_>) -> BTreeMap<&'static str, String
         ("skills.bundled.enabled", json!(false)),
         ("analytics.enabled", json!(false)),
         ("check_for_update_on_startup", json!(false)),
-        ("model_context_window", json!(catalogue::context_window(order))),
+        ("model_context_window", json!(order.context_window())),
     ]
     .map(|(name, value)| (name, toml(&value)))
     .into()

@@ -46,7 +46,13 @@ impl Executor for Embedded {
             ("ANTHROPIC_AUTH_TOKEN".to_owned(), ground.token.into()),
         ]
         .into();
-        Launch { program: ground.program.to_owned(), arguments, environment, files }
+        Launch {
+            program: ground.program.to_owned(),
+            arguments,
+            environment,
+            files,
+            places: Vec::new(),
+        }
     }
 
     fn converse(&self, order: &Order) -> Box<dyn Conversation> {

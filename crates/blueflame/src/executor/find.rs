@@ -42,6 +42,15 @@ pub fn program(executor: &dyn Executor) -> Option<PathBuf> {
     }
 }
 
+/// What is missing in a `PATH` for some tools of an executor, with those tools.
+pub fn missing_helpers<'e>(
+    executor: &'e dyn Executor,
+    path: &OsStr,
+) -> Vec<(&'e str, &'e [&'e str])> {
+    let missing = |(name, _): &&(&str, &[&str])| in_path(name, path).is_none();
+    executor.helpers().iter().filter(missing).copied().collect()
+}
+
 /// The program that a script in `PATH` would start.
 fn behind(executor: &dyn Executor, found: &Path) -> Option<PathBuf> {
     let place = found.canonicalize().ok()?.parent()?.to_owned();
@@ -62,7 +71,11 @@ fn is_program(path: &Path) -> bool {
 /// of the person's is read or changed.
 pub fn look(executor: &dyn Executor, program: &Path) -> Found {
     let Some(tested) = executor.tested() else {
-        return Found::Usable { version: env!("CARGO_PKG_VERSION").to_owned(), warning: None };
+        let version = match executor.program() {
+            None => env!("CARGO_PKG_VERSION"),
+            Some(_) => "a program of your own",
+        };
+        return Found::Usable { version: version.to_owned(), warning: None };
     };
     let said = match ask_version(program, PATIENCE) {
         Ok(said) => said,

@@ -7,17 +7,25 @@
 
 pub mod claude;
 pub mod codex;
+pub mod custom;
 pub mod embedded;
 pub mod find;
+mod hooked;
+mod last_message;
+pub mod opencode;
+mod patch;
 pub mod stream;
 pub mod version;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt;
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use blueflame_core::config::{CustomExecutor, Executors, Upstream};
+use blueflame_core::ids::ExecutorName;
 use blueflame_core::money::{Budget, Usage};
 use blueflame_gateway::calls::Calls;
 use serde::{Deserialize, Serialize};
@@ -25,6 +33,7 @@ use serde_json::Value;
 
 use crate::hook::{self, wire::Dialect};
 
+use custom::Custom;
 pub use version::{Tested, Version};
 
 /// A kind of agent program.
@@ -45,6 +54,12 @@ pub trait Executor: fmt::Debug + Sync {
     /// Where the program itself is, seen from the directory of the one that is in
     /// `PATH`, if that only starts it.
     fn behind(&self) -> &[&str] {
+        &[]
+    }
+
+    /// Programs that it needs for some of its tools, with what the order calls
+    /// those. Where such a program is missing, the tools are not offered.
+    fn helpers(&self) -> &[(&str, &[&str])] {
         &[]
     }
 
@@ -74,11 +89,55 @@ pub trait Executor: fmt::Debug + Sync {
 }
 
 /// The executors that come with Blue Flame.
-pub const ALL: [&dyn Executor; 3] = [&claude::Claude, &codex::Codex, &embedded::Embedded];
+pub const ALL: [&dyn Executor; 4] =
+    [&claude::Claude, &codex::Codex, &opencode::Opencode, &embedded::Embedded];
 
 /// The executor of this name, if there is one.
 pub fn named(name: &str) -> Option<&'static dyn Executor> {
     ALL.into_iter().find(|executor| executor.name() == name)
+}
+
+/// An executor that agents can be run with.
+#[derive(Clone, Debug)]
+pub enum Chosen {
+    Ours(&'static dyn Executor),
+    Own(Custom),
+}
+
+impl Deref for Chosen {
+    type Target = dyn Executor;
+
+    fn deref(&self) -> &Self::Target {
+        match self {
+            Chosen::Ours(executor) => *executor,
+            Chosen::Own(custom) => custom,
+        }
+    }
+}
+
+/// The executor of this name, by its description if it is one of the person's own.
+pub fn choose(name: &str, described: Option<&CustomExecutor>) -> Option<Chosen> {
+    match described {
+        Some(described) => Custom::new(name, described).map(Chosen::Own),
+        None => named(name).map(Chosen::Ours),
+    }
+}
+
+/// The executor that the configuration has by this name.
+pub fn configured(name: &ExecutorName, executors: &Executors) -> Option<Chosen> {
+    choose(name.as_str(), executors.custom.get(name))
+}
+
+/// Why an executor cannot be sent to a provider, if so.
+pub fn cannot_ask(executor: &dyn Executor, upstream: &Upstream) -> Option<String> {
+    let (name, path) = (executor.name(), executor.speaks().path());
+    let served = *upstream != Upstream::Anthropic || path == "/v1/messages";
+    (!served).then(|| {
+        format!(
+            "the executor `{name}` cannot ask Anthropic: set `gateway.upstream` to `openai` or to \
+             an address that serves `{path}`"
+        )
+    })
 }
 
 /// What an agent is to do.
@@ -104,6 +163,22 @@ pub struct Order {
     /// Whether it may put questions to the person.
     #[serde(default)]
     pub may_ask: bool,
+}
+
+/// What asks for a model's long memory, at the end of its name.
+const LONG: &str = "[1m]";
+
+impl Order {
+    /// The model's name without what asks for a long memory.
+    fn plain_model(&self) -> &str {
+        self.model.strip_suffix(LONG).unwrap_or(&self.model)
+    }
+
+    /// Tokens that a conversation may have, for programs that make it shorter
+    /// themselves.
+    fn context_window(&self) -> u64 {
+        if self.model.ends_with(LONG) { 1_000_000 } else { 272_000 }
+    }
 }
 
 /// Where a program finds itself.
@@ -139,18 +214,24 @@ pub struct HookAddress<'a> {
 }
 
 impl HookAddress<'_> {
+    /// The words of a hook's command.
+    pub fn words(&self, dialect: Dialect) -> [String; 6] {
+        [
+            self.blueflame.to_string_lossy().into_owned(),
+            hook::COMMAND.to_owned(),
+            dialect.name().to_owned(),
+            self.socket.to_string_lossy().into_owned(),
+            self.answerer.to_string(),
+            self.proof.to_owned(),
+        ]
+    }
+
     /// The command of a hook, for programs that hand it to a shell.
     pub fn command(&self, dialect: Dialect) -> String {
-        let quoted = |path: &Path| format!("'{}'", path.to_string_lossy().replace('\'', r"'\''"));
-        format!(
-            "{} {} {} {} {} {}",
-            quoted(self.blueflame),
-            hook::COMMAND,
-            dialect.name(),
-            quoted(self.socket),
-            self.answerer,
-            self.proof
-        )
+        let quoted = |word: &str| format!("'{}'", word.replace('\'', r"'\''"));
+        let [program, command, dialect, socket, answerer, proof] = self.words(dialect);
+        let (program, socket) = (quoted(&program), quoted(&socket));
+        format!("{program} {command} {dialect} {socket} {answerer} {proof}")
     }
 }
 
@@ -161,8 +242,19 @@ pub struct Launch {
     pub arguments: Vec<OsString>,
     /// What it needs beyond what every agent has.
     pub environment: BTreeMap<String, OsString>,
-    /// Files to write before.
+    /// Files to write before; it can read them.
     pub files: Vec<(PathBuf, String)>,
+    /// Directories of such files that it can list, too.
+    pub places: Vec<PathBuf>,
+}
+
+impl Launch {
+    /// What the program has to find where it is.
+    pub fn seen(&self) -> impl Iterator<Item = &Path> {
+        let listed = |path: &Path| self.places.iter().any(|place| path.starts_with(place));
+        let files = self.files.iter().map(|(path, _)| path.as_path());
+        files.filter(move |path| !listed(path)).chain(self.places.iter().map(PathBuf::as_path))
+    }
 }
 
 /// What the attempt process does for a conversation.
@@ -341,133 +433,4 @@ fn beginning(text: &str) -> String {
     }
     let whole = (0..=MOST_SHOWN).rev().find(|at| text.is_char_boundary(*at));
     format!("{}…", &text[..whole.unwrap_or(0)])
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// A program that takes its prompt as input, prints its answer, and says by
-    /// its exit code how it went: what a custom executor can be.
-    #[derive(Debug)]
-    struct Plain {
-        name: String,
-        command: Vec<String>,
-    }
-
-    #[derive(Debug, Default)]
-    struct Printed {
-        prompt: String,
-        account: Account,
-    }
-
-    impl Executor for Plain {
-        fn remedy(&self) -> &'static str {
-            ""
-        }
-
-        fn name(&self) -> &str {
-            &self.name
-        }
-
-        fn program(&self) -> Option<&str> {
-            self.command.first().map(String::as_str)
-        }
-
-        fn tested(&self) -> Option<Tested> {
-            None
-        }
-
-        fn launch(&self, _: &Order, ground: &Ground<'_>) -> Launch {
-            Launch {
-                program: ground.program.to_owned(),
-                arguments: self.command.iter().skip(1).map(Into::into).collect(),
-                environment: [("MODEL_SOCKET".to_owned(), ground.gateway.into())].into(),
-                files: Vec::new(),
-            }
-        }
-
-        fn converse(&self, order: &Order) -> Box<dyn Conversation> {
-            Box::new(Printed { prompt: order.prompt.clone(), ..Printed::default() })
-        }
-    }
-
-    impl Conversation for Printed {
-        fn open(&mut self) -> Vec<Step> {
-            vec![Step::Send(self.prompt.clone()), Step::CloseInput]
-        }
-
-        fn heard(&mut self, line: &[u8]) -> Vec<Step> {
-            let text = String::from_utf8_lossy(line).into_owned();
-            self.account.text.push_str(&text);
-            vec![Step::Show(Sight::Said { text })]
-        }
-
-        fn missed(&mut self, _: u64) -> Vec<Step> {
-            Vec::new()
-        }
-
-        fn judged(&mut self, _: &str, _: &Ruling) -> Vec<Step> {
-            Vec::new()
-        }
-
-        fn answered(&mut self, _: &str, _: &BTreeMap<String, String>) -> Vec<Step> {
-            Vec::new()
-        }
-
-        fn interrupt(&mut self) -> Vec<Step> {
-            Vec::new()
-        }
-
-        fn left(&mut self, code: Option<i32>) {
-            if code == Some(0) {
-                self.account.end = Told::Finished;
-            }
-        }
-
-        fn account(&self) -> Account {
-            self.account.clone()
-        }
-    }
-
-    #[test]
-    fn a_plain_command_line_can_be_an_executor() {
-        let plain = Plain { name: "mine".into(), command: vec!["mine".into(), "--quiet".into()] };
-        let executor: &dyn Executor = &plain;
-        assert_eq!((executor.name(), executor.program()), ("mine", Some("mine")));
-        let order = Order {
-            model: "m".into(),
-            system: String::new(),
-            prompt: "do it".into(),
-            tools: Vec::new(),
-            output_schema: None,
-            max_turns: None,
-            budget: Budget::Unlimited,
-            may_ask: false,
-        };
-        let place = Path::new("/p");
-        let ground = Ground {
-            program: place,
-            home: place,
-            tmp: place,
-            files: place,
-            workspace: place,
-            gateway: place,
-            port: None,
-            hook: None,
-            token: "t",
-            login: None,
-        };
-        assert_eq!(executor.launch(&order, &ground).arguments, ["--quiet"]);
-        for (code, end) in
-            [(Some(0), Told::Finished), (Some(1), Told::Nothing), (None, Told::Nothing)]
-        {
-            let mut talk = executor.converse(&order);
-            assert_eq!(talk.open(), [Step::Send("do it".into()), Step::CloseInput]);
-            talk.heard(b"done");
-            talk.left(code);
-            let account = talk.account();
-            assert_eq!((account.end, account.text.as_str()), (end, "done"));
-        }
-    }
 }

@@ -23,17 +23,23 @@ pub const LONGEST_ANSWER: u64 = 64 << 10;
 #[serde(rename_all = "lowercase")]
 pub enum Dialect {
     Codex,
+    /// A program of the person's own.
+    Custom,
+    Opencode,
 }
 
 impl Dialect {
     pub fn name(self) -> &'static str {
         match self {
             Dialect::Codex => "codex",
+            Dialect::Custom => "custom",
+            Dialect::Opencode => "opencode",
         }
     }
 
     pub fn named(name: &str) -> Option<Dialect> {
-        [Dialect::Codex].into_iter().find(|dialect| dialect.name() == name)
+        let all = [Dialect::Codex, Dialect::Custom, Dialect::Opencode];
+        all.into_iter().find(|dialect| dialect.name() == name)
     }
 }
 

@@ -29,6 +29,12 @@ macro_rules! contract {
                 super::$name(super::Agent::Codex);
             })*
         }
+        mod opencode {
+            $(#[test]
+            fn $name() {
+                super::$name(super::Agent::Opencode);
+            })*
+        }
         mod embedded {
             $(#[test]
             fn $name() {
@@ -68,11 +74,12 @@ fn expect(run: &Run, end: &str) {
 
 /// How many requests reached the model, by whoever was the agent. All of them
 /// are streamed: how far an answer got is known while it comes.
-fn asked(run: &Run, agent: Agent, of: [usize; 3]) {
+fn asked(run: &Run, agent: Agent, of: [usize; 4]) {
     let expected = match agent {
         Agent::Claude => of[0],
         Agent::Codex => of[1],
-        Agent::Embedded => of[2],
+        Agent::Opencode => of[2],
+        Agent::Embedded => of[3],
     };
     let requests = run.requests();
     assert_eq!(requests.len(), expected, "requests of {agent:?}: {}", run.story());
@@ -116,7 +123,7 @@ replies:
     assert_eq!((run.sealed.calls, run.sealed.denied), (2, 0), "{}", run.story());
     // What the gateway counted is what the program says itself.
     assert_eq!(Some(run.sealed.spend.usage), run.sealed.own_usage);
-    asked(&run, agent, [3, 3, 3]);
+    asked(&run, agent, [3, 3, 3, 3]);
     let told = run.told(0);
     assert!(told.contains("You work on a small project."), "{told}");
     assert!(told.contains("Do the task."), "{told}");
@@ -139,7 +146,7 @@ replies:
     expect(&run, "stopped");
     assert_eq!(run.file("forbidden.md"), None);
     assert_eq!((run.sealed.calls, run.sealed.denied), (1, 1));
-    asked(&run, agent, [2, 2, 2]);
+    asked(&run, agent, [2, 2, 2, 2]);
     let audit = run.audit();
     assert_eq!(audit.len(), 1);
     assert_eq!((&audit[0]["tool"], &audit[0]["decision"]), (&json!("Write"), &json!("deny")));
@@ -161,7 +168,7 @@ fn structured_output_is_handed_on(agent: Agent) {
     let run = verdict(stage).script("replies: [{output: {status: pass}}]").run();
     expect(&run, "stopped");
     assert_eq!(run.output(), Some(&json!({"status": "pass"})));
-    asked(&run, agent, [1, 1, 1]);
+    asked(&run, agent, [1, 1, 1, 1]);
     let request = run.requests()[0].to_string();
     assert!(request.contains("StructuredOutput"), "{request}");
 }
@@ -171,14 +178,14 @@ fn missing_structured_output_is_no_success(agent: Agent) {
     let run = verdict(stage).script("replies: [{say: It is fine.}]").run();
     expect(&run, "malformed");
     // It is reminded once.
-    asked(&run, agent, [2, 1, 2]);
+    asked(&run, agent, [2, 1, 1, 2]);
 }
 
 fn structured_output_of_the_wrong_shape_is_no_success(agent: Agent) {
     let Some(stage) = Stage::new(agent) else { return };
     let run = verdict(stage).script("replies: [{output: {status: maybe}}]").run();
     expect(&run, "malformed");
-    asked(&run, agent, [5, 1, 5]);
+    asked(&run, agent, [5, 1, 1, 5]);
 }
 
 /// A model that calls tools for ever, at 1,000 tokens a request.
@@ -193,7 +200,7 @@ fn a_token_budget_stops_it_within_the_request_that_crosses_it(agent: Agent) {
     let run = stage.script(FOR_EVER).with(|spec| spec.limits.cap = Budget::Tokens(2_500)).run();
     expect(&run, "budget");
     // The third request crosses the limit; there is no fourth.
-    asked(&run, agent, [3, 3, 3]);
+    asked(&run, agent, [3, 3, 3, 3]);
     assert_eq!(run.sealed.spend.usage.total(), 3_000);
 }
 
@@ -201,7 +208,7 @@ fn a_turn_limit_is_its_own_outcome(agent: Agent) {
     let Some(stage) = Stage::new(agent) else { return };
     let run = stage.script(FOR_EVER).with(|spec| spec.order.max_turns = Some(2)).run();
     expect(&run, "max-turns");
-    asked(&run, agent, [2, 2, 2]);
+    asked(&run, agent, [2, 2, 2, 2]);
 }
 
 /// Two turns of 1,000 tokens each.
@@ -224,7 +231,7 @@ fn a_larger_share_of_the_budget_lets_it_go_on(agent: Agent) {
     expect(&run, "stopped");
     assert_eq!(run.reports.iter().filter(|report| **report == Report::GrantWanted).count(), 1);
     assert_eq!(run.sealed.spend.usage.total(), 2_000);
-    asked(&run, agent, [2, 2, 2]);
+    asked(&run, agent, [2, 2, 2, 2]);
 }
 
 fn no_larger_share_ends_it_for_the_session(agent: Agent) {
@@ -238,7 +245,7 @@ fn no_larger_share_ends_it_for_the_session(agent: Agent) {
         .run();
     let limit = BudgetScope::Session;
     assert_eq!(run.sealed.ending, Ending::Failed(Outcome::BudgetSpent { limit }));
-    asked(&run, agent, [1, 1, 1]);
+    asked(&run, agent, [1, 1, 1, 1]);
 }
 
 fn failing(agent: Agent, fail: &str) -> Option<Run> {
@@ -250,7 +257,7 @@ fn a_login_that_is_not_accepted_is_a_crash_that_says_so(agent: Agent) {
     let Some(run) = failing(agent, "status: 401, message: bad key") else { return };
     expect(&run, "crashed");
     assert!(run.story().contains("does not accept the login (401)"), "{}", run.story());
-    asked(&run, agent, [5, 3, 1]);
+    asked(&run, agent, [5, 3, 1, 1]);
 }
 
 fn a_rate_limit_has_its_time(agent: Agent) {
@@ -260,7 +267,7 @@ fn a_rate_limit_has_its_time(agent: Agent) {
     let wait = until.duration_since(run.sealed.started).as_secs();
     assert!((3_500..3_700).contains(&wait), "{wait} s");
     // An hour is not waited for.
-    asked(&run, agent, [1, 1, 1]);
+    asked(&run, agent, [1, 1, 1, 1]);
     let told = |report: &Report| matches!(report, Report::ProviderLimited { status: 429, .. });
     assert!(run.reports.iter().any(told));
 }
@@ -269,14 +276,14 @@ fn an_overloaded_provider_is_waited_for(agent: Agent) {
     let Some(run) = failing(agent, "status: 529") else { return };
     expect(&run, "rate-limited");
     // It tries a few times by itself.
-    asked(&run, agent, [5, 9, 5]);
+    asked(&run, agent, [5, 9, 6, 5]);
 }
 
 fn an_internal_error_of_the_provider_is_a_crash(agent: Agent) {
     let Some(run) = failing(agent, "status: 500, message: oops") else { return };
     expect(&run, "crashed");
     assert!(run.story().contains("answered 500"), "{}", run.story());
-    asked(&run, agent, [5, 9, 5]);
+    asked(&run, agent, [5, 9, 6, 5]);
 }
 
 fn a_stream_that_is_cut_is_no_success(agent: Agent) {
@@ -295,7 +302,9 @@ fn a_stream_that_is_cut_is_no_success(agent: Agent) {
         match agent {
             // In the end it does not ask for a stream any more.
             Agent::Claude => assert!(streamed.is_sorted_by(|one, next| one >= next), "{}", story()),
-            Agent::Codex | Agent::Embedded => assert!(!streamed.contains(&false), "{}", story()),
+            Agent::Codex | Agent::Opencode | Agent::Embedded => {
+                assert!(!streamed.contains(&false), "{}", story());
+            }
         }
     }
 }
@@ -316,7 +325,7 @@ fn a_provider_that_cannot_be_reached_is_a_crash(agent: Agent) {
     assert!(!run.sealed.warnings.is_empty(), "{}", run.story());
     assert_eq!(run.sealed.spend, Spend::default());
     // Nobody was reached, so nothing is recorded.
-    asked(&run, agent, [0, 0, 0]);
+    asked(&run, agent, [0, 0, 0, 0]);
 }
 
 fn a_model_that_hangs_runs_out_of_time(agent: Agent) {
@@ -327,7 +336,7 @@ fn a_model_that_hangs_runs_out_of_time(agent: Agent) {
         .run();
     expect(&run, "timed-out");
     // One that is never answered is not recorded.
-    asked(&run, agent, [0, 0, 0]);
+    asked(&run, agent, [0, 0, 0, 0]);
 }
 
 fn a_stop_ends_it_and_what_it_started(agent: Agent) {
@@ -346,7 +355,7 @@ fn a_stop_ends_it_and_what_it_started(agent: Agent) {
         "{}",
         run.story()
     );
-    asked(&run, agent, [1, 1, 1]);
+    asked(&run, agent, [1, 1, 1, 1]);
     let left = run.stage.processes();
     assert_eq!(left, Vec::<String>::new());
 }
@@ -363,7 +372,7 @@ fn a_prompt_of_a_megabyte_arrives_whole(agent: Agent) {
         })
         .run();
     expect(&run, "stopped");
-    asked(&run, agent, [1, 1, 1]);
+    asked(&run, agent, [1, 1, 1, 1]);
     let message = run.told(0);
     assert!(message.contains(&format!("{middle} THE END")), "{} bytes arrived", message.len());
 }
@@ -375,7 +384,7 @@ fn a_prompt_that_looks_like_a_command_reaches_the_model(agent: Agent) {
         .with(|spec| spec.order.prompt = "/compact everything".into())
         .run();
     expect(&run, "stopped");
-    asked(&run, agent, [1, 1, 1]);
+    asked(&run, agent, [1, 1, 1, 1]);
     assert!(run.told(0).contains("/compact everything"));
 }
 
@@ -387,5 +396,5 @@ fn a_line_of_twenty_megabytes_is_taken(agent: Agent) {
     expect(&run, "stopped");
     let Ending::Stopped { text, .. } = &run.sealed.ending else { panic!() };
     assert_eq!(text.len(), line.len());
-    asked(&run, agent, [1, 1, 1]);
+    asked(&run, agent, [1, 1, 1, 1]);
 }

@@ -273,10 +273,12 @@ fn an_embedded_agent_gets_no_login_of_the_person() {
 }
 
 #[test]
-fn codex_is_not_sent_to_a_provider_that_does_not_speak_its_dialect() {
-    let stage = Stage::with_program("codex", std::path::Path::new("/bin/true")).with(|spec| {
-        spec.model.gateway.upstream = blueflame_core::config::Upstream::Anthropic;
-    });
-    let error = does_not_begin(&stage);
-    assert!(error.contains("set `gateway.upstream` to `openai`"), "{error}");
+fn nobody_is_sent_to_a_provider_that_does_not_speak_its_dialect() {
+    for name in ["codex", "opencode"] {
+        let stage = Stage::with_program(name, std::path::Path::new("/bin/true")).with(|spec| {
+            spec.model.gateway.upstream = blueflame_core::config::Upstream::Anthropic;
+        });
+        let error = does_not_begin(&stage);
+        assert!(error.contains("set `gateway.upstream` to `openai`"), "{error}");
+    }
 }

@@ -3,11 +3,6 @@
 
 use std::fmt::Write as _;
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
-
-use blueflame::attempt::sealed::Ending;
-use blueflame_core::outcome::Outcome;
 
 use crate::install;
 use crate::stage::{Agent, Run, Stage};
@@ -22,19 +17,11 @@ replies:
 
 /// codex behind a script that changes its arguments first.
 fn altered(change: &str) -> Option<Stage> {
-    let codex = install::codex()?;
-    let place = tempfile::tempdir().unwrap().keep();
-    let wrapper = place.join("codex");
-    let script = format!(
-        "#!/bin/bash\nset -f\narguments=()\nfor it in \"$@\"; do\n{change}\n\
-         arguments+=(\"$it\")\ndone\nexec '{}' \"${{arguments[@]}}\"\n",
-        codex.display()
+    let lines = format!(
+        "set -f\narguments=()\nfor it in \"$@\"; do\n{change}\narguments+=(\"$it\")\ndone\n\
+         set -- \"${{arguments[@]}}\""
     );
-    fs::write(&wrapper, script).unwrap();
-    fs::set_permissions(&wrapper, fs::Permissions::from_mode(0o755)).unwrap();
-    let packages = codex.ancestors().find(|it| it.ends_with("node_modules")).map(Path::to_owned);
-    let stage = Stage::with_program("codex", &wrapper);
-    Some(stage.script(ONE_CALL).with(|spec| spec.sandbox.read.extend(packages)))
+    Some(Stage::behind("codex", &install::codex()?, &lines).script(ONE_CALL))
 }
 
 /// Trusted although it is another one than Blue Flame named.
@@ -42,14 +29,7 @@ const TRUSTED: &str =
     "[ \"$it\" = exec ] && { arguments+=(exec --dangerously-bypass-hook-trust); continue; }";
 
 fn unarmed(run: &Run) {
-    let Ending::Failed(Outcome::Crashed { detail }) = &run.sealed.ending else {
-        panic!("{}", run.story())
-    };
-    for said in ["its tool calls are not judged", "blueflame doctor", "docs/executors.md"] {
-        assert!(detail.contains(said), "{detail}");
-    }
-    // Not one of its requests reached the model.
-    assert_eq!(run.requests().len(), 0);
+    run.was_never_armed();
     assert_eq!(run.file("src.txt"), None);
 }
 
@@ -97,44 +77,39 @@ fn broken_later(command: &str) -> Option<Run> {
     Some(altered(&broken)?.run())
 }
 
-fn violated(run: &Run) {
-    let Ending::Failed(Outcome::Violated { violations }) = &run.sealed.ending else {
-        panic!("{}", run.story())
-    };
-    let why = violations.join("\n");
-    let told = why.contains("without a verdict") || why.contains("more calls than were allowed");
-    assert!(told, "{why}");
-    // What came of the call is not shown to the model.
-    assert_eq!(run.requests().len(), 1, "{}", run.story());
-}
-
 #[test]
 fn a_hook_that_is_killed_ends_the_run() {
     let Some(run) = broken_later("kill -9 $$") else { return };
-    violated(&run);
+    run.was_caught();
 }
 
 #[test]
 fn a_hook_that_crashes_ends_the_run() {
     let Some(run) = broken_later("exit 1") else { return };
-    violated(&run);
+    run.was_caught();
 }
 
 #[test]
 fn a_hook_that_hangs_ends_the_run() {
     let Some(run) = broken_later("sleep 60") else { return };
-    violated(&run);
+    run.was_caught();
 }
 
 #[test]
 fn a_hook_that_says_nothing_ends_the_run() {
     let Some(run) = broken_later("true") else { return };
-    violated(&run);
+    run.was_caught();
 }
 
 #[test]
 fn many_hooks_at_once_write_whole_lines() {
-    let Some(stage) = Stage::new(Agent::Codex) else { return };
+    for agent in [Agent::Codex, Agent::Opencode] {
+        many_hooks_at_once(agent);
+    }
+}
+
+fn many_hooks_at_once(agent: Agent) {
+    let Some(stage) = Stage::new(agent) else { return };
     let mut calls = String::new();
     for n in 0..40 {
         let command = if n % 2 == 0 { format!("echo {n}") } else { format!("forbidden {n}") };

@@ -34,6 +34,16 @@ pub fn codex() -> Option<PathBuf> {
     behind.iter().find_map(|path| beside.join(path).canonicalize().ok())
 }
 
+/// The version of opencode that facts and tests are about.
+pub const OPENCODE: &str = "1.18.33";
+
+/// The opencode program, or `None` if it cannot be had.
+pub fn opencode() -> Option<PathBuf> {
+    let package = format!("opencode-ai@{OPENCODE}");
+    let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("opencode-{OPENCODE}"));
+    installed(&place, &package, "opencode")
+}
+
 fn installed(place: &Path, package: &str, program: &str) -> Option<PathBuf> {
     fs::create_dir_all(place).unwrap();
     // Tests run side by side; one of them installs.
@@ -66,6 +76,6 @@ fn installed(place: &Path, package: &str, program: &str) -> Option<PathBuf> {
 
 /// Writes to the real error stream: what a test prints is hidden when it passes,
 /// and a skipped one passes.
-fn say(text: &str) {
+pub fn say(text: &str) {
     let _ = rustix::io::write(std::io::stderr().as_fd(), text.as_bytes());
 }

@@ -4,11 +4,13 @@
 
 mod contract;
 mod conversations;
+mod custom;
 mod ends;
 mod hooks;
 mod install;
 mod lifecycle;
 mod planner;
+mod plugin;
 mod proving;
 mod secrets;
 mod snapshots;

@@ -113,7 +113,9 @@ const WRITES: &str = "
 replies:
   - when: {role: worker, turn: 0}
     call: [{tool: Write, input: {file_path: hello.txt, content: hello}}]
+  # The agent is still there while its processes are looked at.
   - say: Done.
+    delay: 5s
 ";
 
 /// The prompts that a provider got to see.
@@ -169,6 +171,11 @@ fn the_key_is_nowhere_with_claude() {
 #[test]
 fn the_key_is_nowhere_with_codex() {
     the_key_is_in_no_environment_file_prompt_or_log(Agent::Codex);
+}
+
+#[test]
+fn the_key_is_nowhere_with_opencode() {
+    the_key_is_in_no_environment_file_prompt_or_log(Agent::Opencode);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -17,6 +18,7 @@ use blueflame_core::event::Work;
 use blueflame_core::ids::{AgentId, ExecutorName, Oid, Role, SessionId, TaskId};
 use blueflame_core::lock_path::LockPath;
 use blueflame_core::money::Budget;
+use blueflame_core::outcome::Outcome;
 use blueflame_core::policy::PolicyRules;
 use blueflame_testkit::TestEnv;
 use serde_json::Value;
@@ -28,6 +30,7 @@ use crate::install;
 pub enum Agent {
     Claude,
     Codex,
+    Opencode,
     Embedded,
 }
 
@@ -49,6 +52,7 @@ impl Stage {
         let (name, program) = match agent {
             Agent::Claude => ("claude", install::claude()?),
             Agent::Codex => ("codex", install::codex()?),
+            Agent::Opencode => ("opencode", install::opencode()?),
             Agent::Embedded => ("embedded", BLUEFLAME.into()),
         };
         Some(Stage::with_program(name, &program))
@@ -71,6 +75,7 @@ impl Stage {
             agent: AgentId::from_number(Role::Worker, 1),
             work: Work::Develop { task: TaskId::new("task-001").unwrap(), attempt: 1 },
             executor: ExecutorName::new(executor).unwrap(),
+            custom: None,
             program: program.to_owned(),
             workspace: workspace.clone(),
             start: Oid::new(start.trim()).unwrap(),
@@ -89,7 +94,8 @@ impl Stage {
             sandbox: Terms { tier: Tier::Namespaces, ..Terms::default() },
             policy: PolicyRules::of(&config, Role::Worker, &scope),
             limits: Limits {
-                wall: Duration::from_secs(120),
+                // Some take more than a minute to give up, and longer to start.
+                wall: Duration::from_secs(400),
                 idle: Duration::from_secs(100),
                 grace: Duration::from_secs(10),
                 cap: Budget::Unlimited,
@@ -104,6 +110,7 @@ impl Stage {
                     passthrough_auth: false,
                     ca_file: None,
                     record: true,
+                    accounts: BTreeMap::new(),
                     prices: BTreeMap::new(),
                 },
                 directory: env.root().to_owned(),
@@ -116,6 +123,17 @@ impl Stage {
             }),
         };
         Stage { env, workspace, spec, secrets: Secrets::default() }
+    }
+
+    /// The agent's program behind lines of a script that run first.
+    pub fn behind(executor: &str, program: &Path, lines: &str) -> Stage {
+        let wrapper = tempfile::tempdir().unwrap().keep().join(executor);
+        let script = format!("#!/bin/bash\n{lines}\nexec '{}' \"$@\"\n", program.display());
+        fs::write(&wrapper, script).unwrap();
+        fs::set_permissions(&wrapper, fs::Permissions::from_mode(0o755)).unwrap();
+        let packages = program.ancestors().find(|it| it.ends_with("node_modules"));
+        let stage = Stage::with_program(executor, &wrapper);
+        stage.with(|spec| spec.sandbox.read.extend(packages.map(Path::to_owned)))
     }
 
     pub fn script(self, yaml: &str) -> Stage {
@@ -213,6 +231,34 @@ impl Run {
             Ending::Stopped { output, .. } => output.as_ref(),
             Ending::Failed(_) => None,
         }
+    }
+
+    /// Its calls could not be judged, so not one of its requests was answered.
+    pub fn was_never_armed(&self) {
+        let Ending::Failed(Outcome::Crashed { detail }) = &self.sealed.ending else {
+            panic!("{}", self.story())
+        };
+        for said in ["its tool calls are not judged", "blueflame doctor", "docs/executors.md"] {
+            assert!(detail.contains(said), "{detail}");
+        }
+        assert_eq!(self.requests().len(), 0);
+    }
+
+    /// It was ended for a call that was not judged, and what came of that was not
+    /// shown to the model.
+    pub fn was_caught(&self) {
+        let Ending::Failed(Outcome::Violated { violations }) = &self.sealed.ending else {
+            panic!("{}", self.story())
+        };
+        let why = violations.join("\n");
+        let reasons = [
+            "without a verdict",
+            "more calls than were allowed",
+            "that was not allowed",
+            "although it was denied",
+        ];
+        assert!(reasons.iter().any(|reason| why.contains(reason)), "{why}");
+        assert_eq!(self.requests().len(), 1, "{}", self.story());
     }
 
     /// The bodies of the requests that reached the model.

@@ -80,6 +80,37 @@ fn each_thing_that_is_missing_is_said_with_a_remedy() {
     install(&env, "claude", "echo 1.0.0");
     let ran = doctor(&env, &repository);
     assert!(about(&ran, "executor claude").contains("never tested"), "{}", ran.stdout);
+
+    // With a program whose dialect the provider does not speak, and then one that does.
+    install(&env, "opencode", "echo 1.18.33");
+    let config = config.replace("claude, fallback: [embedded]}", "opencode}");
+    repository.write("blueflame.yaml", &config);
+    let ran = doctor(&env, &repository);
+    let opencode = about(&ran, "executor opencode");
+    assert!(opencode.contains("/v1/chat/completions") && ran.code() == Some(3), "{}", ran.stdout);
+    repository
+        .write("blueflame.yaml", &config.replace("{credential", "{upstream: openai, credential"));
+    let ran = doctor(&env, &repository);
+    let opencode = about(&ran, "executor opencode");
+    assert!(opencode.contains("1.18.33 at $ROOT/bin/opencode"), "{opencode}");
+    assert!(opencode.contains("without `rg` in PATH it has no Glob and Grep"), "{opencode}");
+    let own = config.replace(
+        "{default: opencode}",
+        "{default: mine, custom: {mine: {command: [opencode], dialect: DIALECT}}}",
+    );
+    let own = own.replace("{credential", "{upstream: openai, credential");
+    for (dialect, said) in [("plain", "a program of your own at $ROOT"), ("codex-json", "`plain`")]
+    {
+        repository.write("blueflame.yaml", &own.replace("DIALECT", dialect));
+        let ran = doctor(&env, &repository);
+        assert!(about(&ran, "executor mine").contains(said), "{}", ran.stdout);
+    }
+    repository
+        .write("blueflame.yaml", &config.replace("{credential", "{upstream: openai, credential"));
+    install(&env, "rg", "exit 0");
+    let ran = doctor(&env, &repository);
+    let opencode = about(&ran, "executor opencode");
+    assert!(!opencode.contains("without"), "{opencode}");
 }
 
 #[test]

@@ -237,6 +237,18 @@ fn the_agent_program_that_is_there_is_chosen() {
 }
 
 #[test]
+fn other_agent_programs_are_named() {
+    let env = TestEnv::new();
+    install(&env, "opencode", "echo 1.18.33");
+    install(&env, "codex", "exit 1");
+    let repository = repository(&env, MAKE);
+    let ran = run(&env, repository.path(), &["init", "--yes"]);
+    let also: Vec<&str> = ran.stderr.lines().filter(|line| line.starts_with("also")).collect();
+    let expected = "also      opencode 1.18.33, for a provider that serves /v1/chat/completions";
+    assert_eq!(also, [expected], "{ran}");
+}
+
+#[test]
 fn the_base_branch_is_where_the_person_is() {
     let env = TestEnv::new();
     let repository = repository(&env, MAKE);

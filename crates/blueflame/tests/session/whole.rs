@@ -163,3 +163,24 @@ fn a_whole_session_with_overlapping_waves() {
     assert_eq!(stage.landed(), ["task-001", "task-002", "task-003"].map(subject));
     stage.assert_tidy();
 }
+
+/// The example of docs/executors.md plans, works and validates.
+#[test]
+fn a_program_of_the_persons_own_can_do_every_role() {
+    let own = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/custom-agent.mjs");
+    let path = std::env::var_os("PATH").unwrap();
+    if blueflame::executor::find::in_path("node", &path).is_none() {
+        assert!(std::env::var_os("BLUEFLAME_REQUIRE_AGENTS").is_none(), "node is missing");
+        return;
+    }
+    let stage = three_tasks(Stage::new(""));
+    let chosen = format!("executors: {{default: mine, custom: {{mine: {{command: ['{own}']}}}}}}");
+    let config = stage.read("blueflame.yaml").replace("executors: {default: embedded}", &chosen);
+    assert!(config.contains(own), "{config}");
+    stage.write("blueflame.yaml", &config);
+    stage.git(&["commit", "-q", "--amend", "-a", "--no-edit"]);
+    stage.run().exits(0).says("everything landed");
+    assert_eq!(stage.landed(), ["task-001", "task-002", "task-003"].map(subject));
+    let began = stage.events("agent.claimed");
+    assert!(began.len() > 6 && began.iter().all(|it| it["executor"] == "mine"), "{began:?}");
+}

@@ -55,6 +55,10 @@ impl Meter {
         }
     }
 
+    pub fn dialect(&self) -> Dialect {
+        self.dialect
+    }
+
     /// The answer begins, as a stream of events.
     pub fn begin_stream(&mut self) {
         self.answer = Answer::Stream(Events::default());

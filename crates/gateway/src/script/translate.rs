@@ -1,5 +1,5 @@
 //! One script for all agents: it names tools as claude does, and where a request
-//! offers codex's tools in their place, the same is said with those.
+//! offers codex's or opencode's tools in their place, the same is said with those.
 
 use serde_json::{Value, json};
 
@@ -8,8 +8,12 @@ use serde_json::{Value, json};
 pub(super) fn call(offered: &[String], tool: &str, input: &Value) -> (String, Value) {
     let offers = |name: &str| offered.iter().any(|offered| offered == name);
     let same = || (tool.to_owned(), input.clone());
-    if offers(tool) || !offers("exec_command") {
+    if offers(tool) {
         return same();
+    }
+    if !offers("exec_command") {
+        let small = tool.to_ascii_lowercase();
+        return if offers(&small) { (small, renamed(input)) } else { same() };
     }
     let text = |key: &str| input.get(key).and_then(Value::as_str);
     let run = |command: &str| ("exec_command".to_owned(), json!({"cmd": command}));
@@ -30,6 +34,22 @@ pub(super) fn call(offered: &[String], tool: &str, input: &Value) -> (String, Va
         }
         _ => same(),
     }
+}
+
+/// The input of a tool of opencode's: the same, but for how some names are written.
+fn renamed(input: &Value) -> Value {
+    let Some(members) = input.as_object() else { return input.clone() };
+    let name = |name: &str| {
+        match name {
+            "file_path" => "filePath",
+            "old_string" => "oldString",
+            "new_string" => "newString",
+            "glob" => "include",
+            other => other,
+        }
+        .to_owned()
+    };
+    members.iter().map(|(key, value)| (name(key), value.clone())).collect()
 }
 
 /// Every line with a mark before it.
@@ -66,6 +86,10 @@ mod tests {
         ] {
             assert_eq!(call(&codex, tool, &input), (name.to_owned(), expected));
         }
-        assert_eq!(call(&claude, "Write", &write), ("Write".to_owned(), write));
+        assert_eq!(call(&claude, "Write", &write), ("Write".to_owned(), write.clone()));
+        let opencode = ["bash", "write"].map(str::to_owned);
+        let written = json!({"filePath": "a.txt", "content": "one\ntwo\n"});
+        assert_eq!(call(&opencode, "Write", &write), ("write".to_owned(), written));
+        assert_eq!(call(&opencode, "Edit", &write), ("Edit".to_owned(), write));
     }
 }

@@ -6,16 +6,10 @@
 
 use serde_json::{Value, json};
 
-use super::super::Order;
-
-/// Tokens; more than this is made shorter before it is sent. Names that end in
-/// `[1m]` ask for a larger one, as they do with claude.
-pub fn context_window(order: &Order) -> u64 {
-    if order.model.ends_with("[1m]") { 1_000_000 } else { 272_000 }
-}
+use super::super::{Order, last_message};
 
 pub fn of(order: &Order) -> Value {
-    let window = context_window(order);
+    let window = order.context_window();
     json!({"models": [{
         "slug": order.model,
         "display_name": order.model,
@@ -65,8 +59,7 @@ fn instructions(order: &Order) -> String {
     let mut text = format!("{}\n\n{TOOLS}", order.system.trim_end());
     if let Some(schema) = &order.output_schema {
         text.push_str("\n\n");
-        text.push_str(OUTPUT);
-        text.push_str(&schema.to_string());
+        text.push_str(&last_message::instructions(schema));
     }
     if is_long(order) {
         text.push_str("\n\nYour job:\n\n");
@@ -82,8 +75,3 @@ Your tools are `exec_command`, which is called Bash in messages about it, and \
 `apply_patch`, which is called Write and Edit. Read files with `cat`, search with `grep`, \
 and change files with `apply_patch` only. Every call is judged before it is made; one that \
 is denied says what to do instead.";
-
-const OUTPUT: &str = "\
-Where you are told to hand in a result or to call StructuredOutput, give it as your last \
-message: one JSON object and nothing else, no words around it and no code fence. It has to \
-fit this JSON Schema:\n";

@@ -12,23 +12,29 @@ use blueflame_core::money::Usage;
 use blueflame_gateway::calls::{Calls, Customs, Made};
 use serde_json::{Value, json};
 
-use super::super::{Account, Call, Conversation, Order, Ruling, Sight, Step, Told, beginning};
-use super::{catalogue, patch};
+use super::super::hooked::{self, Hooked, text};
+use super::super::last_message::take_output;
+use super::super::{
+    Account, Call, Conversation, Order, Ruling, Sight, Step, Told, beginning, patch,
+};
+use super::catalogue;
 
 /// How codex 0.166.0 tells of calls that it did not make (measured). What a
 /// command prints always has other words before it.
+const NOT_MADE: [&str; 9] = [
+    "unsupported call: ",
+    "unsupported custom tool call: ",
+    "failed to parse function arguments: ",
+    "apply_patch verification failed: ",
+    "login shell is disabled by config",
+    "TTY execution is disabled by config",
+    "write_stdin failed: ",
+    "request_user_input is unavailable",
+    "aborted",
+];
+
 const CUSTOMS: Customs = Customs {
-    not_made: &[
-        "unsupported call: ",
-        "unsupported custom tool call: ",
-        "failed to parse function arguments: ",
-        "apply_patch verification failed: ",
-        "login shell is disabled by config",
-        "TTY execution is disabled by config",
-        "write_stdin failed: ",
-        "request_user_input is unavailable",
-        "aborted",
-    ],
+    not_made: |_, said| NOT_MADE.iter().any(|start| said.starts_with(start)),
     denied: "Command blocked by PreToolUse hook: ",
     needs_no_verdict: only_looks,
 };
@@ -39,20 +45,11 @@ fn only_looks(made: &Made) -> bool {
     made.tool == "write_stdin" && typed.is_empty()
 }
 
-/// A call that is being judged.
-#[derive(Debug)]
-struct Pending {
-    id: String,
-    /// A patch is several calls, and all of them have to be allowed.
-    left: usize,
-}
-
 #[derive(Debug)]
 pub struct Talk {
     prompt: String,
     schema: Option<Value>,
-    calls: Arc<Calls>,
-    pending: BTreeMap<String, Pending>,
+    hooked: Hooked,
     /// Calls that were allowed, and those that it began to make.
     allowed: u64,
     begun: u64,
@@ -67,36 +64,12 @@ impl Talk {
         Talk {
             prompt: catalogue::prompt(order).to_owned(),
             schema: order.output_schema.clone(),
-            calls: Calls::new(CUSTOMS, order.max_turns),
-            pending: BTreeMap::new(),
+            hooked: Hooked::new(CUSTOMS, order),
             allowed: 0,
             begun: 0,
             at_work: 0,
             text: String::new(),
             account: Account::default(),
-        }
-    }
-
-    fn before_call(&mut self, ticket: &str, event: &Value) -> Vec<Step> {
-        let id = text(event, "/tool_use_id").unwrap_or_default();
-        let Some(made) = self.calls.asked(id) else {
-            let reason = "the model did not ask for this call, or it was judged before";
-            return vec![rule(ticket, Ruling::Deny { reason: reason.to_owned() })];
-        };
-        let cwd = text(event, "/cwd").unwrap_or_default();
-        self.pending.insert(ticket.to_owned(), Pending { id: id.to_owned(), left: 1 });
-        match wanted(&made, event, cwd) {
-            Ok(calls) => {
-                if let Some(pending) = self.pending.get_mut(ticket) {
-                    pending.left = calls.len();
-                }
-                let judge = |call| Step::Judge { ticket: ticket.to_owned(), call };
-                calls.into_iter().map(judge).collect()
-            }
-            Err(why) => {
-                let call = Call { tool: made.tool, input: made.input, cwd: cwd.to_owned() };
-                vec![Step::Object { ticket: ticket.to_owned(), call, why }]
-            }
         }
     }
 
@@ -144,20 +117,15 @@ impl Talk {
         self.account.text = std::mem::take(&mut self.text);
         self.account.end = Told::Finished;
         if let Some(schema) = &self.schema {
-            self.account.output = output(&self.account.text);
-            let fits = |output| jsonschema::is_valid(schema, output);
-            if self.account.output.as_ref().is_some_and(|output| !fits(output)) {
-                self.account.output = None;
-                self.account.end = Told::BadOutput;
-            }
+            take_output(&mut self.account, schema);
         }
     }
 }
 
 /// The calls that the policy is asked about.
-fn wanted(made: &Made, event: &Value, cwd: &str) -> Result<Vec<Call>, String> {
-    let hooked = text(event, "/tool_name").unwrap_or_default();
-    let told = text(event, "/tool_input/command").unwrap_or_default();
+fn wanted(made: &Made, hook: hooked::Told<'_>) -> Result<Vec<Call>, String> {
+    let hooked::Told { tool: hooked, cwd, .. } = hook;
+    let told = text(hook.input, "/command").unwrap_or_default();
     match made.tool.as_str() {
         "exec_command" if hooked == "Bash" => {
             let asked = text(&made.input, "/cmd").unwrap_or_default();
@@ -193,14 +161,6 @@ fn wanted(made: &Made, event: &Value, cwd: &str) -> Result<Vec<Call>, String> {
             Ok(vec![Call { tool, input, cwd: cwd.to_owned() }])
         }
     }
-}
-
-/// The object in a last message, which may stand in a code fence.
-fn output(said: &str) -> Option<Value> {
-    let said = said.trim();
-    let fenced = said.strip_prefix("```json").or_else(|| said.strip_prefix("```"));
-    let inner = fenced.and_then(|rest| rest.strip_suffix("```")).unwrap_or(said);
-    serde_json::from_str(inner.trim()).ok().filter(Value::is_object)
 }
 
 impl Conversation for Talk {
@@ -243,38 +203,17 @@ impl Conversation for Talk {
     }
 
     fn hooked(&mut self, ticket: &str, event: &Value) -> Vec<Step> {
-        match text(event, "/hook_event_name") {
-            Some("SessionStart") => {
-                self.calls.arm();
-                vec![rule(ticket, Ruling::Allow)]
-            }
-            Some("PreToolUse") => self.before_call(ticket, event),
-            other => {
-                let reason = format!("`{}` is not served here", other.unwrap_or_default());
-                vec![rule(ticket, Ruling::Deny { reason })]
-            }
-        }
+        self.hooked.ask(ticket, event, wanted)
     }
 
     fn calls(&self) -> Option<Arc<Calls>> {
-        Some(Arc::clone(&self.calls))
+        Some(Arc::clone(&self.hooked.calls))
     }
 
     fn judged(&mut self, ticket: &str, ruling: &Ruling) -> Vec<Step> {
-        let Some(mut pending) = self.pending.remove(ticket) else { return Vec::new() };
-        match ruling {
-            Ruling::Deny { .. } => self.calls.deny(&pending.id),
-            Ruling::Allow if pending.left > 1 => {
-                pending.left -= 1;
-                self.pending.insert(ticket.to_owned(), pending);
-                return Vec::new();
-            }
-            Ruling::Allow => {
-                self.allowed += 1;
-                self.calls.allow(&pending.id);
-            }
-        }
-        vec![rule(ticket, ruling.clone())]
+        let (steps, allowed) = self.hooked.judged(ticket, ruling);
+        self.allowed += u64::from(allowed.is_some());
+        steps
     }
 
     fn answered(&mut self, _: &str, _: &BTreeMap<String, String>) -> Vec<Step> {
@@ -295,19 +234,11 @@ impl Conversation for Talk {
     }
 }
 
-fn rule(ticket: &str, ruling: Ruling) -> Step {
-    Step::Rule { ticket: ticket.to_owned(), ruling }
-}
-
 /// The status of an HTTP answer that a message speaks of.
 fn status(message: &str) -> Option<u16> {
     let (_, rest) = message.split_once("status")?;
     let digits = rest.trim_start_matches([':', ' ']);
     digits.get(..3)?.parse().ok().filter(|status| (100..600).contains(status))
-}
-
-fn text<'v>(value: &'v Value, pointer: &str) -> Option<&'v str> {
-    value.pointer(pointer).and_then(Value::as_str)
 }
 
 #[cfg(test)]

@@ -28,10 +28,15 @@ fn bash(command: &str) -> Value {
     json!({"tool_name": "Bash", "tool_input": {"command": command}})
 }
 
+fn told(event: &Value) -> hooked::Told<'_> {
+    let tool = text(event, "/tool_name").unwrap_or_default();
+    hooked::Told { tool, input: &event["tool_input"], cwd: "/w" }
+}
+
 #[test]
 fn a_command_is_judged_where_the_model_wants_it_run() {
     let place = |input: Value| {
-        let calls = wanted(&made("exec_command", input), &bash("make"), "/w").unwrap();
+        let calls = wanted(&made("exec_command", input), told(&bash("make"))).unwrap();
         assert_eq!((calls.len(), &calls[0].input), (1, &json!({"command": "make"})));
         calls[0].cwd.clone()
     };
@@ -50,17 +55,17 @@ fn what_the_hook_does_not_tell_is_looked_at() {
         json!("make"),
     ] {
         assert!(
-            wanted(&made("exec_command", input.clone()), &bash("make"), "/w").is_err(),
+            wanted(&made("exec_command", input.clone()), told(&bash("make"))).is_err(),
             "{input}"
         );
     }
     let patch = |told: &str| json!({"tool_name": "apply_patch", "tool_input": {"command": told}});
     let text = "*** Begin Patch\n*** Add File: a\n+x\n*** End Patch";
     let asked = made("apply_patch", json!(text));
-    assert_eq!(wanted(&asked, &patch(text), "/w").unwrap()[0].tool, "Write");
-    assert!(wanted(&asked, &patch("other"), "/w").is_err());
+    assert_eq!(wanted(&asked, told(&patch(text))).unwrap()[0].tool, "Write");
+    assert!(wanted(&asked, told(&patch("other"))).is_err());
     // A patch within a command is no patch to the policy.
-    let inside = wanted(&made("exec_command", json!({"cmd": text})), &patch(text), "/w").unwrap();
+    let inside = wanted(&made("exec_command", json!({"cmd": text})), told(&patch(text))).unwrap();
     assert_eq!(inside[0].tool, "exec_command");
 }
 

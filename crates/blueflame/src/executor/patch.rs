@@ -1,9 +1,9 @@
-//! A patch of codex's, taken apart into what it does to files, in the words that
-//! the policy has for that.
+//! A patch as models of OpenAI write it, taken apart into what it does to files, in
+//! the words that the policy has for that.
 
 use serde_json::json;
 
-use super::super::Call;
+use super::Call;
 
 /// What a patch does, file by file; or why it cannot be said.
 ///

@@ -1,0 +1,176 @@
+//! A program of the person's own that keeps the contract in docs/executors.md.
+//!
+//! It finds everything in its environment: the gateway, the model, the hook that it
+//! has to ask. Nothing is known about such a program, so what it says counts for
+//! little: the gateway finds calls that were not judged, as it does for others.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::sync::Arc;
+
+use blueflame_core::config::{CustomExecutor, Dialect as Output};
+use blueflame_gateway::calls::{Calls, Customs, Made};
+use serde_json::Value;
+
+use super::hooked::{self, Hooked};
+use super::last_message::{self, take_output};
+use super::{
+    Account, Call, Conversation, Executor, Ground, Launch, Order, Ruling, Sight, Step, Tested,
+    Told, beginning,
+};
+use crate::hook::wire::Dialect;
+
+#[derive(Clone, Debug)]
+pub struct Custom {
+    name: String,
+    command: Vec<String>,
+}
+
+impl Custom {
+    /// `None` for a program whose output is not understood.
+    pub fn new(name: &str, described: &CustomExecutor) -> Option<Custom> {
+        match described.dialect {
+            Output::Plain => {
+                Some(Custom { name: name.to_owned(), command: described.command.clone() })
+            }
+            Output::ClaudeStream | Output::CodexJson | Output::OpencodeJson => None,
+        }
+    }
+}
+
+impl Executor for Custom {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn program(&self) -> Option<&str> {
+        self.command.first().map(String::as_str)
+    }
+
+    fn tested(&self) -> Option<Tested> {
+        None
+    }
+
+    fn remedy(&self) -> &'static str {
+        "name a program in PATH, or an absolute path, in `executors.custom`"
+    }
+
+    fn hook(&self) -> Option<Dialect> {
+        Some(Dialect::Custom)
+    }
+
+    fn speaks(&self) -> blueflame_gateway::dialect::Dialect {
+        blueflame_gateway::dialect::Dialect::Chat
+    }
+
+    fn needs_port(&self) -> bool {
+        true
+    }
+
+    fn launch(&self, order: &Order, ground: &Ground<'_>) -> Launch {
+        let system = ground.files.join("system-prompt.md");
+        let mut text = order.system.clone();
+        if let Some(schema) = &order.output_schema {
+            text = format!("{}\n\n{}\n", text.trim_end(), last_message::instructions(schema));
+        }
+        let port = ground.port.unwrap_or_default();
+        let hook = ground.hook.as_ref().map(|hook| hook.command(Dialect::Custom));
+        let environment: [(&str, OsString); 6] = [
+            ("BLUEFLAME_GATEWAY", format!("http://127.0.0.1:{port}/v1").into()),
+            ("BLUEFLAME_TOKEN", ground.token.into()),
+            ("BLUEFLAME_MODEL", order.plain_model().into()),
+            ("BLUEFLAME_SYSTEM", system.clone().into()),
+            ("BLUEFLAME_TOOLS", order.tools.join(",").into()),
+            ("BLUEFLAME_HOOK", hook.unwrap_or_default().into()),
+        ];
+        Launch {
+            program: ground.program.to_owned(),
+            arguments: self.command.iter().skip(1).map(Into::into).collect(),
+            environment: environment.map(|(name, value)| (name.to_owned(), value)).into(),
+            files: vec![(system, text)],
+            places: Vec::new(),
+        }
+    }
+
+    fn converse(&self, order: &Order) -> Box<dyn Conversation> {
+        Box::new(Talk {
+            prompt: order.prompt.clone(),
+            schema: order.output_schema.clone(),
+            hooked: Hooked::new(CUSTOMS, order),
+            account: Account::default(),
+        })
+    }
+}
+
+const CUSTOMS: Customs =
+    Customs { not_made: |_, _| false, denied: "denied by Blue Flame", needs_no_verdict: |_| false };
+
+#[derive(Debug)]
+struct Talk {
+    prompt: String,
+    schema: Option<Value>,
+    hooked: Hooked,
+    account: Account,
+}
+
+/// What it calls its tools is its own affair: it says what it will do in the words
+/// that the policy has for that.
+#[expect(clippy::unnecessary_wraps, reason = "others cannot always say it")]
+fn wanted(_: &Made, hook: hooked::Told<'_>) -> Result<Vec<Call>, String> {
+    let (tool, cwd) = (hook.tool.to_owned(), hook.cwd.to_owned());
+    Ok(vec![Call { tool, input: hook.input.clone(), cwd }])
+}
+
+impl Conversation for Talk {
+    fn open(&mut self) -> Vec<Step> {
+        vec![Step::Send(std::mem::take(&mut self.prompt)), Step::CloseInput]
+    }
+
+    fn heard(&mut self, line: &[u8]) -> Vec<Step> {
+        let line = String::from_utf8_lossy(line);
+        if !self.account.text.is_empty() {
+            self.account.text.push('\n');
+        }
+        self.account.text.push_str(&line);
+        vec![Step::Show(Sight::Said { text: beginning(&line) })]
+    }
+
+    fn missed(&mut self, bytes: u64) -> Vec<Step> {
+        let text = format!("a line of {bytes} bytes was too much to be read");
+        vec![Step::Show(Sight::Said { text })]
+    }
+
+    fn hooked(&mut self, ticket: &str, event: &Value) -> Vec<Step> {
+        self.hooked.ask(ticket, event, wanted)
+    }
+
+    fn calls(&self) -> Option<Arc<Calls>> {
+        Some(Arc::clone(&self.hooked.calls))
+    }
+
+    fn judged(&mut self, ticket: &str, ruling: &Ruling) -> Vec<Step> {
+        self.hooked.judged(ticket, ruling).0
+    }
+
+    fn answered(&mut self, _: &str, _: &BTreeMap<String, String>) -> Vec<Step> {
+        // It has no way to ask.
+        Vec::new()
+    }
+
+    fn interrupt(&mut self) -> Vec<Step> {
+        Vec::new()
+    }
+
+    fn left(&mut self, code: Option<i32>) {
+        if code == Some(0) {
+            self.account.end = Told::Finished;
+            if let Some(schema) = &self.schema {
+                take_output(&mut self.account, schema);
+            }
+        }
+    }
+
+    fn account(&self) -> Account {
+        self.account.clone()
+    }
+}
