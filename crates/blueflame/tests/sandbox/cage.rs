@@ -236,14 +236,10 @@ impl Cage {
 
     /// Somebody else of the same user, in no sandbox.
     pub fn neighbour(&self) -> Command {
-        let mut sleep = match &self.user {
-            None => self.env.command("sleep"),
-            Some(_) => {
-                let mut setpriv = self.env.command("setpriv");
-                setpriv.args(["--reuid=65534", "--regid=65534", "--clear-groups", "sleep"]);
-                setpriv
-            }
-        };
+        let mut sleep = self.env.command(if self.user.is_some() { "setpriv" } else { "sleep" });
+        if self.user.is_some() {
+            sleep.args(["--reuid=65534", "--regid=65534", "--clear-groups", "sleep"]);
+        }
         sleep.arg("60").stdin(Stdio::null());
         sleep
     }

@@ -138,7 +138,8 @@ impl Scene {
         };
         git(&["fsck", "--strict", "--no-dangling"]);
         let refs = git(&["for-each-ref", "--format=%(refname)", "refs/heads", "refs/tags"]);
-        refs == "refs/heads/main\n" && git(&["status", "--porcelain", "-uno"]).is_empty()
+        let whole = !self.cage.env.path("repo/.git/shallow").exists();
+        whole && refs == "refs/heads/main\n" && git(&["status", "--porcelain", "-uno"]).is_empty()
     }
 }
 
@@ -169,6 +170,24 @@ fn every_git_case_of_the_corpus_is_decided_as_expected() {
 
 /// An ordinary commit, for cases that need one to hide behind.
 const GOOD: &str = "echo 2 > src/f1.txt; git commit -qam 'feat(task-001): x'";
+/// A tree below `src` with one file of this name, committed past the index.
+fn named(name: &str) -> String {
+    format!(
+        "t=$(printf '100644 blob %s\\t%s\\0' $(git hash-object -w src/f1.txt) \"$(printf '{name}')\" | git mktree -z); \
+         s=$( (git ls-tree HEAD:src; printf '040000 tree %s\\tevil\\n' $t) | git mktree ); \
+         n=$( (git ls-tree HEAD | grep -v '[[:space:]]src$'; printf '040000 tree %s\\tsrc\\n' $s) | git mktree ); \
+         git update-ref HEAD $(git commit-tree $n -p HEAD -m 'feat(task-001): x')"
+    )
+}
+
+/// A second branch with a key in it, which is merged like this.
+fn merged(key: &str, how: &str) -> String {
+    format!(
+        "git checkout -qb side; echo {key} > src/side.txt; git add -A; git commit -qm 'feat(task-001): x'; \
+         git checkout -q -; {GOOD}; git merge -q {how} side; git branch -qD side"
+    )
+}
+
 /// The body of a commit that the agent writes by hand; it goes on with headers.
 const BY_HAND: &str = "tree=$(git write-tree); at='Agent <agent@example.com> '$(date +%s)' +0000'; \
      put() { git update-ref HEAD $(git hash-object -t commit -w --literally --stdin); }; \
@@ -184,6 +203,19 @@ fn work_that_breaks_a_rule_is_refused_by_that_rule() {
     let rows: Vec<(&str, String)> = [
         ("changes.secret", secret),
         ("changes.secret", format!("{GOOD}; git commit -q --allow-empty -m 'fix(task-001): x' -m {key}")),
+        ("changes.secret", merged(key, "-s ours -m 'feat(task-001): m'")),
+        ("changes.secret", merged(key, "--no-ff -m 'feat(task-001): m'")),
+        ("changes.secret", format!("{}; git rm -q src/side.txt; git commit -qm 'fix(task-001): y'", merged(key, "-m 'feat(task-001): m'"))),
+        ("changes.secret", format!("git checkout -qb side; echo 5 > src/s.txt; git add -A; {ok}; git checkout -q -; {GOOD}; git merge -q --no-commit side; echo {key} > src/s.txt; git add -A; git commit -qm 'feat(task-001): m'; git branch -qD side")),
+        ("changes.secret", format!("echo 1 > src/{key}; git add -A; {ok}")),
+        ("changes.secret", format!("printf '\\211PNG\\r\\n\\032\\n\\0\\0{key}\\0' > src/s.png; git add -A; {ok}")),
+        ("changes.secret", format!("echo {key} > src/s; git add -A; {ok}; git mv src/s src/t; git commit -qm 'fix(task-001): y'")),
+        ("changes.size", "echo 3 > src/f1.txt; (echo 'feat(task-001): x'; echo; yes word | head -c 300000) | git commit -qaF -".to_owned()),
+        ("changes.history", named(".GIT")),
+        ("changes.history", named("git~1")),
+        ("changes.history", named(".g\\342\\200\\214it")),
+        ("changes.history", named("..")),
+        ("names.confusable", named("gitmod~1")),
         ("paths.not-allowed", format!("echo x > other.txt; git add -A; {ok}")),
         ("paths.scope", format!("mkdir docs; echo x > docs/a.md; git add -A; {ok}")),
         ("paths.not-allowed", format!("git update-index --add --cacheinfo 100755,$(git hash-object -w src/f1.txt),.github/workflows/ci.yml; {ok}; git rm -q --cached .github/workflows/ci.yml; git commit -qm 'fix(task-001): y'")),
@@ -246,6 +278,7 @@ fn what_is_no_harm_stays_in_the_workspace_or_is_shown() {
         ("chmod +x src/f1.txt; git commit -qam 'feat(task-001): x'", Some("changes.mode")),
         (&format!("{GOOD}; git tag -a v9 -m v9; git notes add -m evil; git branch same"), None),
         (&format!("{GOOD}; echo 9 > src/f1.txt; git stash -q"), None),
+        (&format!("{GOOD}; git rev-parse HEAD > .git/shallow"), None),
         (&format!("git config core.hooksPath evil; echo x > .git/hooks/pre-commit; {GOOD}"), None),
         (&format!("export GIT_AUTHOR_DATE='1999-01-01T00:00:00Z'; {GOOD}"), Some("commit.date")),
         (

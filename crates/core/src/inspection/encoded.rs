@@ -38,14 +38,14 @@ fn of_hex(run: &[u8]) -> Option<String> {
         let byte = digit(two[0])
             .zip(digit(two[1]))
             .and_then(|(high, low)| u8::try_from(high * 16 + low).ok())
-            .filter(is_readable);
+            .filter(|byte| is_readable(*byte));
         let Some(byte) = byte else { break };
         text.push(char::from(byte));
     }
     (text.len() >= FIRST).then_some(text)
 }
 
-fn is_readable(byte: &u8) -> bool {
+fn is_readable(byte: u8) -> bool {
     byte.is_ascii_graphic() || byte.is_ascii_whitespace()
 }
 
@@ -57,7 +57,7 @@ pub(super) fn decoded(run: &[u8]) -> Option<String> {
         let bits = four.iter().try_fold(0_u32, |bits, c| Some((bits << 6) | value(*c)?))?;
         let [_, three @ ..] = (bits << (6 * missing)).to_be_bytes();
         let three = &three[..3_usize.saturating_sub(missing)];
-        if !three.iter().all(is_readable) {
+        if !three.iter().copied().all(is_readable) {
             break;
         }
         text.extend(three.iter().copied().map(char::from));

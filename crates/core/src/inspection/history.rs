@@ -19,6 +19,9 @@ const LASTING: [Rule; 6] = [
     Rule::ChangeKind,
 ];
 
+/// More than anybody reads, or writes.
+const LONGEST_MESSAGE: usize = 64 << 10;
+
 /// How far clocks may be apart, in seconds.
 const CLOCKS: i64 = 3600;
 
@@ -92,6 +95,13 @@ fn message(found: &mut Inspection, policy: &Policy, commit: &Commit, place: &str
     if !verdict.is_allowed() {
         let details = format!("{}{place}", verdict.details);
         found.violations.push(Finding::new(&verdict.rule, &details));
+    }
+    if commit.message.len() > LONGEST_MESSAGE {
+        let (size, most) = (commit.message.len() >> 10, LONGEST_MESSAGE >> 10);
+        found.violation(
+            Rule::ChangeSize,
+            format!("the message is too long: {size} KiB of at most {most}.{place}"),
+        );
     }
     for (at, line) in commit.message.lines().enumerate() {
         let place = format!("line {} of the message", at + 1);

@@ -88,6 +88,12 @@ fn misleads(name: &str) -> Option<&'static str> {
     if RESERVED.contains(&stem.as_str()) {
         return Some("is a device on Windows");
     }
+    let short = name.split_once('~').map(|(start, end)| (start.to_lowercase(), end));
+    if short.is_some_and(|(start, end)| {
+        start.starts_with("git") && end.starts_with(|c: char| c.is_ascii_digit())
+    }) {
+        return Some("is short for a file of git's on Windows");
+    }
     let mut words = name.split(|c: char| !c.is_alphabetic());
     words.any(mixes_alphabets).then_some("mixes letters of alphabets that look alike")
 }
@@ -199,6 +205,8 @@ mod tests {
             "pаyment.ts",
             "ｍain.rs",
             "Αlpha.rs",
+            "GITMOD~1",
+            "gitatt~2",
         ] {
             assert!(misleads(name).is_some(), "{name:?}");
         }
@@ -218,6 +226,8 @@ mod tests {
             ".github",
             "über_uns.md",
             "ελληνικά.md",
+            "git~notes.md",
+            "a~1",
         ] {
             assert!(misleads(name).is_none(), "{name:?}: {:?}", misleads(name));
         }

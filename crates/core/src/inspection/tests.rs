@@ -302,6 +302,16 @@ fn each_rule_stops_something() {
             ],
         ),
         (
+            "a message without end",
+            Work {
+                commits: vec![commit(&format!("fix: a\n\n{}", "a b ".repeat(20_000)), Vec::new())],
+                ..work(Vec::new())
+            },
+            vec![
+                "changes.size: the message is too long: 78 KiB of at most 64. (in commit 000000000000)",
+            ],
+        ),
+        (
             "another history",
             Work { descends: false, ..work(Vec::new()) },
             vec![
