@@ -83,7 +83,7 @@ impl Git {
         let commit = format!("refs/heads/{name}^{{commit}}");
         let output =
             self.run(&["rev-parse", "--verify", "--quiet", "--end-of-options", &commit])?;
-        Ok(output.status.success())
+        Ok(output.if_any()?.is_some())
     }
 
     /// The names of all local branches, most recently used first.
@@ -99,15 +99,15 @@ impl Git {
 
     /// The branch that is checked out; `None` if none is.
     pub fn current_branch(&self) -> Result<Option<String>, GitError> {
-        let output = self.run(&["symbolic-ref", "--quiet", "--short", "HEAD"])?;
-        let name = String::from_utf8_lossy(&output.stdout).trim().to_owned();
-        Ok(Some(name).filter(|name| output.status.success() && !name.is_empty()))
+        let name = self.run(&["symbolic-ref", "--quiet", "--short", "HEAD"])?.if_any()?;
+        let name = name.map(|name| String::from_utf8_lossy(&name).trim().to_owned());
+        Ok(name.filter(|name| !name.is_empty()))
     }
 
     /// Whether there is a commit to start from.
     pub fn has_commit(&self) -> Result<bool, GitError> {
         let output = self.run(&["rev-parse", "--verify", "--quiet", "HEAD^{commit}"])?;
-        Ok(output.status.success())
+        Ok(output.if_any()?.is_some())
     }
 
     /// Whether the repository has no work tree at all.

@@ -38,6 +38,7 @@ pub mod prompts;
 pub mod prove;
 pub mod repo_lock;
 pub mod report;
+pub mod room;
 pub mod sandbox;
 pub mod session;
 mod starter;

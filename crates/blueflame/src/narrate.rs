@@ -8,14 +8,15 @@
 use std::borrow::Cow;
 
 use blueflame_core::event::{
-    Deferral, End, Event, FoldResult, LandResult, PublishResult, VerifyResult, Work,
+    Deferral, End, Event, FoldResult, LandResult, PassedOver, PublishResult, Shortcoming,
+    VerifyResult, Work,
 };
 use blueflame_core::gate::{
     Answer, BudgetAnswer, ChangesetAnswer, Gate, PlanAnswer, SessionAnswer, ValidationAnswer,
     ValidatorAnswer,
 };
 use blueflame_core::hook::{HookResult, Occasion};
-use blueflame_core::ids::{AgentId, ChangesetId, TaskId};
+use blueflame_core::ids::{AccountName, AgentId, ChangesetId, TaskId};
 use blueflame_core::money::{Budget, Spend};
 use blueflame_core::outcome::{Outcome, Product};
 use blueflame_core::proof::Proof;
@@ -68,13 +69,17 @@ fn words(event: &Event) -> String {
         Event::CycleStarted { cycle, .. } => format!("cycle {cycle} began with development"),
         Event::ValidationStarted => "validation began".into(),
         Event::MemorySampled { free_mb } => format!("{free_mb} MiB of memory are free"),
-        Event::ProviderLimited { until } => format!("the provider asks to wait until {until}"),
+        Event::ProviderLimited { until, account } => {
+            format!("the provider asks{} to wait until {until}", of_account(account))
+        }
         Event::PauseEnded => "the pause is over".into(),
         Event::GateOpened { gate } => format!("asked the person {}", question(gate)),
         Event::GateWithdrawn { gate } => format!("no longer asks the person {}", question(gate)),
         Event::GateAnswered { gate, answer } => answered(gate, answer),
-        Event::AgentClaimed { agent, work, executor, cap, grant } => {
-            format!("{agent} ({executor}) is to {}{}", job(work), limits(*cap, *grant))
+        Event::AgentClaimed { agent, work, executor, cap, grant, passed_over } => {
+            let limits = limits(*cap, *grant);
+            let instead: String = passed_over.iter().map(not_taken).collect();
+            format!("{agent} ({executor}) is to {}{limits}{instead}", job(work))
         }
         Event::AgentStarted { agent, process } => {
             format!("{agent} started as process {}", process.pid)
@@ -349,6 +354,25 @@ fn job(work: &Work) -> String {
         Work::Develop { task, attempt } => format!("work on {task}, attempt {attempt}"),
         Work::Validate { task, attempt } => format!("validate attempt {attempt} at {task}"),
         Work::Resolve { changeset } => format!("resolve the conflicts of {changeset}"),
+    }
+}
+
+/// Which account, unless it is the usual one.
+pub fn of_account(account: &AccountName) -> String {
+    if account.is_main() { String::new() } else { format!(" account `{account}`") }
+}
+
+/// Why an executor that would have come first was not taken.
+fn not_taken(other: &PassedOver) -> String {
+    let PassedOver { executor, because } = other;
+    match because {
+        Shortcoming::Failed => format!("; {executor} did not do it"),
+        Shortcoming::Paused { until } => {
+            format!("; {executor} has to wait for its provider until {until}")
+        }
+        Shortcoming::Full { agents } => {
+            format!("; {executor} has all of its {agents} agents at work")
+        }
     }
 }
 

@@ -136,7 +136,7 @@ pub fn lines(state: &State, agents: &[AgentLine<'_>], now: Timestamp, size: Size
     let most = size.height.saturating_sub(4).max(1);
     // Nobody is served by a line that says that there is one more.
     let shown = if agents.len() <= most + 1 { agents.len() } else { most };
-    let mut lines = vec![head(state)];
+    let mut lines = vec![head(state, now)];
     lines.extend(agent_lines(&agents[..shown], size.width));
     if agents.len() > shown {
         lines.push(format!("  and {} more at work", agents.len() - shown));
@@ -145,7 +145,7 @@ pub fn lines(state: &State, agents: &[AgentLine<'_>], now: Timestamp, size: Size
     lines.iter().map(|line| columns::clip(line, size.width)).collect()
 }
 
-fn head(state: &State) -> String {
+fn head(state: &State, now: Timestamp) -> String {
     let mut parts = Vec::new();
     let total = state.board.tasks().len() - state.board.count(Step::Replaced);
     if total > 0 {
@@ -156,8 +156,9 @@ fn head(state: &State) -> String {
     if lost > 0 {
         parts.push(format!("{lost} failed or blocked"));
     }
-    if let Some(until) = state.paused_until {
-        parts.push(format!("paused until {}", until.strftime("%H:%M:%SZ")));
+    for (account, until) in state.pauses.iter().filter(|(_, until)| *until > now) {
+        let left = amounts::time(amounts::between(now, until));
+        parts.push(format!("{}paused for {left}", narrate::of_account(account)));
     }
     if state.cycle > 0 {
         parts.push(format!("cycle {} of {}", state.cycle, state.rules.max_wave_cycles));

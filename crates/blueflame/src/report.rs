@@ -117,12 +117,16 @@ fn facts(state: &State, scene: &Scene) -> Vec<(&'static str, String)> {
         facts.push(("waiting", format!("for the person, {}", narrate::question(gate))));
         facts.push(("answer", format!("{}{}", choices(gate), where_to_answer(state, scene))));
     }
-    if let Some(until) = state.paused_until {
+    for (account, until) in state.pauses.iter() {
         let left = match amounts::between(scene.now, until) {
             left if left.is_zero() => String::new(),
             left => format!(", for {}", amounts::time(left)),
         };
-        facts.push(("paused", format!("until {until:.0}{left}, by the provider")));
+        let whose = narrate::of_account(account);
+        facts.push((
+            "paused",
+            format!("{whose} until {until:.0}{left}, by the provider").trim_start().to_owned(),
+        ));
     }
     if state.config_drifted {
         let text = "the configuration file has changed since the session began";

@@ -3,6 +3,7 @@
 //! `cargo bench -p blueflame-core --bench deciding`. The history that is
 //! replayed has 100,000 events, or as many as `BLUEFLAME_BENCH_EVENTS` says.
 
+use std::collections::BTreeMap;
 use std::hint::black_box;
 
 use blueflame_core::decide::{Action, decide};
@@ -46,6 +47,8 @@ fn rules() -> Rules {
             validator: claude(),
             merger: claude(),
         },
+        accounts: BTreeMap::new(),
+        executor_caps: BTreeMap::new(),
         publish: true,
         hooks: Vec::new(),
         estimates: Estimates::default(),

@@ -9,7 +9,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::gate::{Answer, Gate};
 use crate::hook::{HookResult, Occasion};
-use crate::ids::{AgentId, ChangesetId, ExecutorName, GroupName, Oid, Role, SessionId, TaskId};
+use crate::ids::{
+    AccountName, AgentId, ChangesetId, ExecutorName, GroupName, Oid, Role, SessionId, TaskId,
+};
 use crate::money::{Budget, Spend};
 use crate::outcome::{Fold, Outcome};
 use crate::plan::Plan;
@@ -76,9 +78,14 @@ pub enum Event {
     ValidationStarted,
     #[serde(rename = "memory.sampled")]
     MemorySampled { free_mb: u64 },
-    /// A provider asked everyone to wait.
+    /// A provider asked everyone who uses an account to wait.
     #[serde(rename = "provider.limited")]
-    ProviderLimited { until: Timestamp },
+    ProviderLimited {
+        until: Timestamp,
+        #[serde(default, skip_serializing_if = "AccountName::is_main")]
+        account: AccountName,
+    },
+    /// Every pause that is over by now has ended.
     #[serde(rename = "provider.pause_ended")]
     PauseEnded,
 
@@ -102,6 +109,9 @@ pub enum Event {
         cap: Budget,
         /// Its share of the session's budget for now.
         grant: Budget,
+        /// The executors that would have come before this one.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        passed_over: Vec<PassedOver>,
     },
     #[serde(rename = "agent.started")]
     AgentStarted { agent: AgentId, process: Process },
@@ -364,4 +374,23 @@ pub enum End {
     Budget,
     /// The last allowed wave cycle is over and work remains.
     CycleLimit,
+}
+
+/// An executor that was not taken for some work.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PassedOver {
+    pub executor: ExecutorName,
+    pub because: Shortcoming,
+}
+
+/// Why it was not taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Shortcoming {
+    /// It could not be started for this work, or did not do it.
+    Failed,
+    /// The provider of its account asked for a pause.
+    Paused { until: Timestamp },
+    /// It has as many agents as `executors.at_most` lets it have.
+    Full { agents: u32 },
 }

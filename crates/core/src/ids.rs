@@ -4,6 +4,7 @@
 //! names, directory names and commit trailers where a surprise would hurt.
 
 use std::fmt;
+use std::sync::LazyLock;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -115,6 +116,36 @@ name!(
     "use letters, digits, `-` and `_`, starting with a letter or digit, at most 64",
     |text| is_slug(text, 64)
 );
+
+name!(
+    /// An account at a provider, with a key and limits of its own: `main` for the
+    /// one that `gateway` itself describes, or a name from `gateway.accounts`.
+    AccountName,
+    "account name",
+    "use letters, digits, `-` and `_`, starting with a letter or digit, at most 64",
+    |text| is_slug(text, 64)
+);
+
+impl AccountName {
+    /// The one that `gateway` itself describes.
+    pub const MAIN: &'static str = "main";
+
+    /// The same as a name.
+    pub fn main() -> &'static AccountName {
+        static MAIN: LazyLock<AccountName> = LazyLock::new(AccountName::default);
+        &MAIN
+    }
+
+    pub fn is_main(&self) -> bool {
+        self.as_str() == AccountName::MAIN
+    }
+}
+
+impl Default for AccountName {
+    fn default() -> AccountName {
+        AccountName(AccountName::MAIN.to_owned())
+    }
+}
 
 name!(
     /// One presentation of a group to the person: `<group>.c<cycle>`.

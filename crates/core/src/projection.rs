@@ -16,6 +16,7 @@ use crate::lock_path::LockPath;
 use crate::money::{Budget, Spend, Usd};
 use crate::plan::{Risk, TaskSpec};
 use crate::state::merging::Publishing;
+use crate::state::pauses::Pauses;
 use crate::state::task::{HistoryEntry, HistoryResult, Phase, Step, Task};
 use crate::state::{PlanStep, Stage, State};
 
@@ -283,7 +284,11 @@ pub struct StatusFile<'a> {
     /// The share of the budget from which on people are warned is used up.
     pub budget_warning: bool,
     pub waiting_for: Option<&'a Gate>,
+    /// When the first of the pauses ends.
     pub paused_until: Option<Timestamp>,
+    /// The end of each, by account.
+    #[serde(skip_serializing_if = "Pauses::is_empty")]
+    pub pauses: &'a Pauses,
     pub config_changed: bool,
     pub publishing: &'a Publishing,
     pub started: Timestamp,
@@ -336,7 +341,8 @@ pub fn status_file(state: &State) -> StatusFile<'_> {
         written_off: state.crew.written_off(),
         budget_warning: state.crew.is_nearly_spent(state.rules.warn_percent),
         waiting_for: state.gate.as_ref(),
-        paused_until: state.paused_until,
+        paused_until: state.pauses.next_end(),
+        pauses: &state.pauses,
         config_changed: state.config_drifted,
         publishing: &state.publishing,
         started: state.started_at,

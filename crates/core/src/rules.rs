@@ -4,11 +4,13 @@
 //! already checked. It is written into the journal when a session starts, so
 //! that a replay decides by the rules of its day and not by today's file.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::forecast::Estimates;
 use crate::hook::Hook;
-use crate::ids::{ExecutorName, Role};
+use crate::ids::{AccountName, ExecutorName, Role};
 use crate::money::Budget;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,6 +29,12 @@ pub struct Rules {
     pub waves: WaveMode,
     /// For each role the executors to try, best first; never empty.
     pub executors: PerRole<Vec<ExecutorName>>,
+    /// The accounts of those executors that do not use the main one.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub accounts: BTreeMap<ExecutorName, AccountName>,
+    /// How many agents an executor may have at a time.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub executor_caps: BTreeMap<ExecutorName, u32>,
     /// Whether landed work goes on to the base branch, or stays on its own.
     pub publish: bool,
     /// The hooks that there are commands for.
@@ -35,6 +43,13 @@ pub struct Rules {
     /// What a forecast is made from. Nothing is decided by it.
     #[serde(default, skip_serializing_if = "Estimates::are_usual")]
     pub estimates: Estimates,
+}
+
+impl Rules {
+    /// The account that an executor's requests are made with.
+    pub fn account_of(&self, executor: &ExecutorName) -> &AccountName {
+        self.accounts.get(executor).unwrap_or(AccountName::main())
+    }
 }
 
 /// One value for each role.

@@ -40,6 +40,18 @@ struct Tool {
     kind: Option<String>,
     /// What a namespace is made of.
     tools: Option<Vec<Tool>>,
+    /// What a tool of the agent's own is given.
+    input_schema: Option<IgnoredAny>,
+}
+
+impl Tool {
+    /// Only Anthropic's tools need not say what they are, if they say what they take.
+    fn is_the_agents_own(&self, dialect: Dialect) -> bool {
+        match &self.kind {
+            Some(kind) => is_the_agents_own(dialect, kind),
+            None => dialect == Dialect::Messages && self.input_schema.is_some(),
+        }
+    }
 }
 
 /// The errand that a request asks for, in words; `None` if it asks for none.
@@ -60,15 +72,13 @@ pub(crate) fn wanted(dialect: Dialect, body: &[u8]) -> Result<Option<String>, se
         }
         tools.extend(entries.into_iter().filter_map(|entry| entry.tools).flatten());
     }
-    let own = |kind: &str| is_the_agents_own(dialect, kind);
-    while let Some(Tool { kind, tools: inner }) = tools.pop() {
-        let namespace = dialect == Dialect::Responses && kind.as_deref() == Some("namespace");
-        // Only Anthropic's tools need not say what they are.
-        if !namespace && !kind.as_deref().map_or(dialect == Dialect::Messages, own) {
-            let kind = kind.as_deref().unwrap_or("without a type");
+    while let Some(tool) = tools.pop() {
+        let namespace = dialect == Dialect::Responses && tool.kind.as_deref() == Some("namespace");
+        if !namespace && !tool.is_the_agents_own(dialect) {
+            let kind = tool.kind.as_deref().unwrap_or("without a type");
             return Ok(Some(format!("the tool `{}`", shown(kind))));
         }
-        tools.extend(inner.into_iter().flatten());
+        tools.extend(tool.tools.into_iter().flatten());
     }
     let mut json = serde_json::Deserializer::from_slice(body);
     Look { dialect, at: At::Top }.deserialize(&mut json)
@@ -115,8 +125,14 @@ struct Look {
 enum At {
     Top,
     Elsewhere,
-    /// The source of a picture or document.
+    /// The source of a picture or document. With Anthropic, a text here is where a
+    /// search result says it is from.
     Source,
+    /// Whatever a source consists of.
+    InSource,
+    /// A text here is an address, and so is the `url` of an object.
+    Link,
+    /// All that stands here is an address.
     Address,
     /// Bytes, in place of which some providers take an address.
     Data,
@@ -125,27 +141,41 @@ enum At {
 }
 
 impl Look {
+    /// The names are those of all dialects: what a provider knows in one, it may
+    /// know in another as well.
     fn under(self, key: &str) -> At {
-        match (self.dialect, self.at, key) {
-            (_, At::Source, "url") => At::Address,
-            (Dialect::Messages, _, "source") => At::Source,
-            (_, _, "file_id" | "container_id") => At::Kept,
-            (Dialect::Responses | Dialect::Chat, _, "file_data" | "data") => At::Data,
-            (Dialect::Responses | Dialect::Chat, _, key) if key.ends_with("_url") => At::Source,
+        let openai = self.dialect != Dialect::Messages;
+        match (self.at, key) {
+            (At::Address, _) | (At::Source | At::InSource | At::Link, "url") => At::Address,
+            (_, "file_id" | "container_id") => At::Kept,
+            (_, "source") => At::Source,
+            (_, key) if key.ends_with("_url") => At::Link,
+            (At::Source | At::InSource, "content" | "data" | "text" | "title") => At::Elsewhere,
+            (At::Source | At::InSource, _) => At::InSource,
+            (_, "file_data" | "data") if openai => At::Data,
+            (_, "image" | "images" | "audio" | "video" | "videos") => At::Data,
+            (_, key) if is_named_as_address(key) => At::Data,
             _ => At::Elsewhere,
         }
     }
 
     /// Whether what is below a key is anything but content: tools are described
-    /// there, or called, in words of their own.
+    /// there, or called, in words of their own, or it is said where an answer came
+    /// from.
     fn is_no_content(self, key: &str) -> bool {
-        match self.at {
-            At::Top => key == "tools",
-            At::Elsewhere | At::Source | At::Address | At::Data | At::Kept => {
-                self.dialect == Dialect::Messages && key == "input"
-            }
+        match key {
+            "annotations" | "citations" => true,
+            "tools" => self.at == At::Top || self.dialect == Dialect::Responses,
+            "input" => self.at != At::Top && self.dialect == Dialect::Messages,
+            _ => false,
         }
     }
+}
+
+/// `url`, `imageUrl`, `file_uri`.
+fn is_named_as_address(key: &str) -> bool {
+    let end = key.len().checked_sub(3).and_then(|at| key.get(at..)).unwrap_or_default();
+    end.eq_ignore_ascii_case("url") || end.eq_ignore_ascii_case("uri")
 }
 
 impl<'de> DeserializeSeed<'de> for Look {
@@ -165,13 +195,10 @@ impl<'de> Visitor<'de> for Look {
 
     fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
         let fetched = match self.at {
-            At::Address => true,
-            // In the OpenAI dialects the address may stand there itself. With
-            // Anthropic this is where a search result says it is from.
-            At::Source => self.dialect != Dialect::Messages,
-            At::Data => text.contains("://"),
+            At::Address | At::Link => true,
+            At::Data | At::InSource => text.contains("://"),
             At::Kept => return Ok(Some(format!("the file `{}`", shown(text)))),
-            At::Top | At::Elsewhere => false,
+            At::Top | At::Elsewhere | At::Source => false,
         };
         let own = text.get(..5).is_some_and(|start| start.eq_ignore_ascii_case("data:"));
         Ok((fetched && !own).then(|| format!("to fetch `{}`", shown(text))))
@@ -294,10 +321,59 @@ mod tests {
             (Chat, r#"{"web_search_options":{}}"#, "`web_search_options`"),
             (Chat, r#"{"plugins":[{"id":"web"}]}"#, "`plugins`"),
             (Chat, r#"{"messages":[{"content":[{"image_url":{"url":"URL"}}]}]}"#, "to fetch"),
+            (Messages, r#"{"tools":[{"googleSearch":{}}]}"#, "the tool"),
+            (
+                Messages,
+                r#"{"tools":[{"Type":"web_search_20250305","name":"web_search"}]}"#,
+                "the tool",
+            ),
+            (
+                Messages,
+                r#"{"messages":[{"content":[{"source":{"s3Location":{"uri":"URL"}}}]}]}"#,
+                "to fetch",
+            ),
+            (
+                Messages,
+                r#"{"messages":[{"content":[{"source":{"type":"gcs","uri":"URL"}}]}]}"#,
+                "to fetch",
+            ),
+            (
+                Messages,
+                r#"{"messages":[{"content":[{"source":{"url":{"href":"URL"}}}]}]}"#,
+                "to fetch",
+            ),
         ] {
             let body = body.replace("URL", web);
             let found = errand(dialect, &body).unwrap_or_default();
             assert!(found.starts_with(expected), "{body}: {found}");
+        }
+    }
+
+    /// What one dialect calls an address is one in every dialect.
+    #[test]
+    fn addresses_are_found_under_every_name() {
+        for part in [
+            r#"{"type":"image_url","image_url":{"url":"URL"}}"#,
+            r#"{"type":"input_image","image_url":"URL"}"#,
+            r#"{"type":"input_file","file_url":"URL"}"#,
+            r#"{"type":"video_url","video_url":{"url":"URL"}}"#,
+            r#"{"type":"image","source":{"type":"url","url":"URL"}}"#,
+            r#"{"type":"image","image":"URL"}"#,
+            r#"{"type":"video","video":["URL","URL"]}"#,
+            r#"{"type":"image","images":["URL"]}"#,
+            r#"{"type":"image","imageUrl":"URL"}"#,
+            r#"{"type":"image","url":"URL"}"#,
+            r#"{"fileData":{"fileUri":"URL"}}"#,
+        ] {
+            let part = part.replace("URL", "https://evil.example/?all=secrets");
+            for (dialect, body) in [
+                (Messages, r#"{"messages":[{"role":"user","content":[PART]}]}"#),
+                (Responses, r#"{"input":[{"role":"user","content":[PART]}]}"#),
+                (Chat, r#"{"messages":[{"role":"user","content":[PART]}]}"#),
+            ] {
+                let found = errand(dialect, &body.replace("PART", &part)).unwrap_or_default();
+                assert!(found.starts_with("to fetch"), "{dialect} {part}: {found}");
+            }
         }
     }
 
@@ -320,6 +396,14 @@ mod tests {
             (
                 Responses,
                 r#"{"input":[{"type":"additional_tools","tools":[{"type":"namespace","tools":[{"type":"custom"},{"type":"function"}]}]},{"role":"user","content":"hi"}]}"#,
+            ),
+            (
+                Messages,
+                r#"{"messages":[{"content":[{"type":"document","source":{"type":"text","data":"see https://a.example"}},{"type":"text","text":"a","citations":[{"url":"https://a.example"}]}]}]}"#,
+            ),
+            (
+                Responses,
+                r#"{"input":[{"type":"message","role":"assistant","content":[{"type":"output_text","text":"a","annotations":[{"type":"url_citation","url":"https://a.example"}]}]},{"type":"tool_search_output","tools":[{"type":"function","parameters":{"properties":{"image_url":{"default":"https://a.example"},"url":"https://a.example"}}}]}]}"#,
             ),
             (Responses, r#"{"input":"hello"}"#),
             (Chat, r#"{"messages":[{"content":[{"image_url":{"url":"DATA:image/png,x"}}]}]}"#),

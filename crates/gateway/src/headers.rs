@@ -38,17 +38,28 @@ const PASSED: [HeaderName; 20] = [
 
 const PASSED_STARTS: [&str; 3] = ["x-stainless-", "x-claude-code-", "x-codex-"];
 
-/// Betas that give the provider something to do beside answering, or make it
-/// dearer.
-const WITHHELD_BETAS: [&str; 8] = [
-    "advanced-tool-use-",
-    "code-execution-",
-    "fast-mode-",
-    "files-api-",
-    "mcp-client-",
-    "skills-",
-    "web-fetch-",
-    "web-search-",
+/// Betas that only say how an answer is written, counted or kept in the cache: what
+/// claude sends, or would with other settings. Others give the provider something to
+/// do beside answering, or make it dearer; new ones have to be looked at first.
+const PASSED_BETAS: [&str; 18] = [
+    "cache-diagnosis",
+    "claude-code",
+    "compact",
+    "context-1m",
+    "context-hint",
+    "context-management",
+    "effort",
+    "extended-cache-ttl",
+    "fine-grained-tool-streaming",
+    "interleaved-thinking",
+    "mid-conversation-system",
+    "oauth",
+    "prompt-caching-scope",
+    "redact-thinking",
+    "structured-outputs",
+    "thinking-token-count",
+    "token-counting",
+    "tool-search-tool",
 ];
 
 pub(crate) fn passed_on(headers: &HeaderMap) -> HeaderMap {
@@ -78,12 +89,16 @@ fn betas(value: &HeaderValue) -> Option<HeaderValue> {
         .ok()?
         .split(',')
         .map(str::trim)
-        .filter(|beta| {
-            let beta = beta.to_ascii_lowercase();
-            !beta.is_empty() && !WITHHELD_BETAS.iter().any(|start| beta.starts_with(start))
-        })
+        .filter(|beta| PASSED_BETAS.contains(&undated(beta)))
         .collect();
     if fine.is_empty() { None } else { HeaderValue::from_str(&fine.join(",")).ok() }
+}
+
+/// `effort` for `effort-2025-11-24`: of a beta that is known there may be a newer
+/// version.
+fn undated(beta: &str) -> &str {
+    let digits = |c: char| c.is_ascii_digit() || c == '-';
+    beta.trim_end_matches(digits)
 }
 
 /// Headers that belong to one connection and not to the request.
@@ -134,7 +149,7 @@ mod tests {
             ("upgrade", "h2c"),
             ("host", "evil.example"),
             ("accept-encoding", "gzip"),
-            ("anthropic-beta", "tools"),
+            ("anthropic-beta", "effort-2025-11-24"),
         ] {
             headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
         }
@@ -142,7 +157,7 @@ mod tests {
         assert_eq!(passed.len(), 2, "{passed:?}");
         assert_eq!(
             (&passed["anthropic-beta"], &passed["accept-encoding"]),
-            (&HeaderValue::from_static("tools"), &HeaderValue::from_static("identity"),)
+            (&HeaderValue::from_static("effort-2025-11-24"), &HeaderValue::from_static("identity"),)
         );
     }
 
@@ -151,7 +166,10 @@ mod tests {
         let betas = |text: &str| betas(&HeaderValue::from_str(text).unwrap());
         let claude = "claude-code-20250219,context-management-2025-06-27,effort-2025-11-24";
         assert_eq!(betas(claude).unwrap(), claude);
-        assert_eq!(betas("a-1, Code-Execution-2025-08-25,b-2").unwrap(), "a-1,b-2");
+        assert_eq!(
+            betas("effort-1, Code-Execution-2025-08-25,b-2,oauth-2").unwrap(),
+            "effort-1,oauth-2"
+        );
         assert_eq!(betas("mcp-client-2025-04-04 , files-api-2025-04-14"), None);
     }
 }

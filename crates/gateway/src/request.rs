@@ -10,7 +10,7 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
 use hyper::body::{Body, Incoming};
-use hyper::header::{self, HeaderMap};
+use hyper::header::{self, HeaderMap, HeaderValue};
 use hyper::{Method, Request};
 use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
@@ -107,8 +107,7 @@ impl Asked {
         let Some(most) = most.filter(|most| *most <= LARGEST) else {
             return Err(Refusal::TooLarge { most: LARGEST });
         };
-        let encoding = head.headers.get(header::CONTENT_ENCODING);
-        if encoding.is_some_and(|encoding| encoding != "identity") {
+        if !is_plain(&head.headers) {
             let why = "compressed requests are not read".to_owned();
             return Err(Refusal::Malformed { why });
         }
@@ -120,7 +119,16 @@ impl Asked {
         // more than the body does.
         let query = if head.uri.query() == Some("beta=true") { "?beta=true" } else { "" };
         let path_and_query = format!("{}{query}", head.uri.path());
-        let mut asked = Asked::new(endpoint, &path_and_query, passed_on(&head.headers), body)?;
+        let mut headers = passed_on(&head.headers);
+        let body = if endpoint == Endpoint::ListModels {
+            headers.remove(header::CONTENT_TYPE);
+            Bytes::new()
+        } else {
+            // As it was read here, so it is to be read there.
+            headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+            body
+        };
+        let mut asked = Asked::new(endpoint, &path_and_query, headers, body)?;
         asked.body = taken.hold(asked.body);
         Ok(asked)
     }
@@ -163,6 +171,15 @@ impl Asked {
         }
         Ok(asked)
     }
+}
+
+/// Whether a body arrives as it is, however many headers speak about it.
+fn is_plain(headers: &HeaderMap) -> bool {
+    let all = |name, fine: &str| {
+        let mut values = headers.get_all(name).iter();
+        values.all(|value| value.as_bytes().eq_ignore_ascii_case(fine.as_bytes()))
+    };
+    all(header::CONTENT_ENCODING, "identity") && all(header::TRANSFER_ENCODING, "chunked")
 }
 
 /// A body in one piece, in memory that was not larger at any time.

@@ -13,6 +13,7 @@ use super::sealed::{Ending, Sealed};
 use super::snapshot::Camera;
 use super::spec::FORMAT;
 use crate::process_tree;
+use crate::room;
 
 /// For what the agent left behind: between being asked and being killed, and
 /// until it is given up.
@@ -70,6 +71,8 @@ impl Attempt {
             complaint: String::from_utf8_lossy(&self.complaint).trim().to_owned(),
             unread: self.conversation.unread().map(str::to_owned),
         };
+        let places = [self.directory.root(), &self.spec.workspace];
+        let full_disk = room::lacking(&places, &known.complaint);
         let ended = Timestamp::now();
         let sealed = Sealed {
             format: FORMAT,
@@ -83,6 +86,7 @@ impl Attempt {
             denied: self.judge.denied,
             exit: exit.to_string(),
             snapshot: self.camera.as_ref().and_then(Camera::last).cloned(),
+            full_disk,
             warnings: std::mem::take(&mut self.warnings),
         };
         // Before the result: whoever has that looks no further.

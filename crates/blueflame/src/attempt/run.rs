@@ -452,6 +452,8 @@ impl Attempt {
         if self.cause.is_none()
             && let Some(cause) = self.clock.exceeded(now)
         {
+            // The outcome alone does not say which limit it was.
+            self.warn(format!("stopped, because {}", stopped_because(&cause)));
             self.stop(cause);
         }
         if self.next_snapshot.is_some_and(|at| at <= now)

@@ -28,6 +28,10 @@ pub struct Sealed {
     /// The last snapshot of the work, finished or not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub snapshot: Option<Oid>,
+    /// That the disk was full when it ended, in words: then it is not to blame for
+    /// what it did not do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub full_disk: Option<String>,
     /// What could not be done as it should, such as a snapshot that failed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,

@@ -30,6 +30,7 @@ use tokio::time::{Instant, timeout};
 use super::runner::{GRACE, Report};
 use crate::capture::Capture;
 use crate::prompts::{Check, CheckResult};
+use crate::room;
 use crate::sandbox::{self, Occupant, Terms};
 
 /// What is kept of the output: its first and its last bytes.
@@ -108,6 +109,14 @@ pub enum CommandExit {
 impl CommandResult {
     pub fn passed(&self) -> bool {
         self.exit == CommandExit::Passed
+    }
+
+    /// Why it says nothing about what was tried: it failed because one of the
+    /// places that it writes to is full.
+    pub fn lacks_room(&self, places: &[&Path]) -> Option<String> {
+        let failed = !matches!(self.exit, CommandExit::Passed | CommandExit::Stopped);
+        let why = failed.then(|| room::lacking(places, &self.output)).flatten()?;
+        Some(format!("`{}` {}, and {why}", self.command, self.exit))
     }
 
     /// As validators are told of it; `None` for one that did not run.

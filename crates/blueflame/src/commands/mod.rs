@@ -9,6 +9,7 @@ mod demo;
 mod doctor;
 mod dry_run;
 mod init;
+mod left;
 mod log;
 mod policy;
 mod publish;

@@ -9,13 +9,14 @@ use std::time::Duration;
 use crate::stderr::eprintln;
 use blueflame_core::config::Config;
 use blueflame_core::event::{End, Event};
-use blueflame_core::ids::{ExecutorName, SessionId};
+use blueflame_core::ids::{ExecutorName, Role, SessionId};
 use blueflame_core::plan::{Plan, PlanContext};
 use blueflame_core::rules::PerRole;
 use blueflame_core::state::State;
 use blueflame_gateway::upstream::BadUpstream;
 use jiff::Timestamp;
 
+use super::left::{self, Attended};
 use crate::cli::{Common, Run};
 use crate::config_file::{self, Loaded};
 use crate::diagnostics;
@@ -26,6 +27,7 @@ use crate::file_system::Remote;
 use crate::history;
 use crate::journal::{Header, Writer};
 use crate::people::{Decisions, Respondent, Terminal};
+use crate::projections::Projections;
 use crate::prove::record::{self, Installed};
 use crate::repo_lock::{Holder, RepoLock};
 use crate::report::summary;
@@ -45,12 +47,15 @@ pub fn run(arguments: &Run, common: &Common) -> Result<ExitCode, Failure> {
         return super::dry_run::show(&loaded, &goal, plan.as_ref(), arguments.json);
     }
     let store = Store::find(&loaded.repository)?.for_writing(Remote::Refuse)?;
-    mention_unfinished(&store)?;
     let asking = Asking::new(
         arguments.decisions_file.as_deref(),
         arguments.yes,
         loaded.config.planning.interactive,
     );
+    if let Some(id) = left::taken_up(&store, asking.attended())? {
+        let directory = store.store().session(&id);
+        return go_on(loaded, &store, directory, &asking, arguments.json);
+    }
     start(loaded, &store, goal, plan, &asking, arguments.json)
 }
 
@@ -102,7 +107,9 @@ pub fn begin_session(
     let prepared = asking.prepared()?;
     let now = free_moment(store)?;
     let (lock, directory) = begin(store, now)?;
+    left::stop_strays(store.store(), directory.id())?;
     let site = Arc::new(Site::new(loaded, directory.clone(), now, asking.manner(boundary))?);
+    left::mention_workspaces(&site);
     let first = session::first_event(&site, purpose.goal, purpose.plan);
     let mut state =
         State::begin(now, &first).map_err(|illegal| Failure::new(Kind::Usage, illegal))?;
@@ -152,12 +159,20 @@ pub fn go_on(
     let prepared = asking.prepared()?;
     let now = Timestamp::now();
     let lock = RepoLock::take(store, &Holder::this_process(id.clone(), now))?;
+    left::stop_strays(store.store(), &id)?;
     let (journal, state, repaired) = session::reopen(&directory)?;
     let site = Arc::new(Site::new(loaded, directory, state.started_at, asking.manner(boundary))?);
     if let Some(end) = state.ended() {
         eprintln!("session {id} has ended: {}", crate::narrate::ending(end));
         // Whoever ended it may have died before tidying up.
         tidy::after_session(&site, &state);
+        if store.store().sessions()?.first() == Some(&id) {
+            let tasks_file = site.config.project.tasks_file.as_str();
+            let views = Projections::new(&site.repository, &site.common, tasks_file);
+            if let Err(error) = views.write(&state) {
+                eprintln!("warning: the views could not be written: {error}");
+            }
+        }
         lock.release()?;
         return Ok(ExitCode::SUCCESS);
     }
@@ -229,6 +244,10 @@ impl Asking {
             yes,
             interactive: interactive && !unattended,
         }
+    }
+
+    fn attended(&self) -> Attended {
+        if self.decisions.is_some() || self.yes { Attended::No } else { Attended::Yes }
     }
 
     fn manner(&self, boundary: Boundary) -> Manner {
@@ -382,17 +401,34 @@ fn check_prerequisites(loaded: &Loaded) -> Result<Ready, Failure> {
     Ok(Ready { boundary, installed })
 }
 
+/// Each role needs an executor whose account could be used.
 fn check_upstream(loaded: &Loaded) -> Result<(), Failure> {
-    match doctor::upstream(loaded) {
-        Ok(()) => Ok(()),
-        Err(BadUpstream::Script { path, text, problems }) => {
-            diagnostics::show(&problems, &path.display().to_string(), &text);
-            Err(Failure::new(Kind::Usage, ""))
+    let executors = &loaded.config.executors;
+    for role in Role::ALL {
+        let mut accounts = executors.chains.of(role).iter().map(|name| executors.account_of(name));
+        let Some(first) = accounts.next() else { continue };
+        if let Err(error) = doctor::upstream(loaded, first)
+            && !accounts.any(|other| doctor::upstream(loaded, other).is_ok())
+        {
+            return Err(no_upstream(error));
         }
-        Err(error @ BadUpstream::NoKey { .. }) => Err(Failure::new(Kind::Missing, error)
-            .hint(format!("put your key into {}", loaded.config.gateway.credential_env))
-            .hint("or try it without: `blueflame demo`")),
-        Err(error) => Err(Failure::new(Kind::Missing, error)),
+    }
+    Ok(())
+}
+
+fn no_upstream(error: BadUpstream) -> Failure {
+    match error {
+        BadUpstream::Script { path, text, problems } => {
+            diagnostics::show(&problems, &path.display().to_string(), &text);
+            Failure::new(Kind::Usage, "")
+        }
+        BadUpstream::NoKey { ref variable, .. } => {
+            let hint = format!("put your key into {variable}");
+            Failure::new(Kind::Missing, error)
+                .hint(hint)
+                .hint("or try it without: `blueflame demo`")
+        }
+        error => Failure::new(Kind::Missing, error),
     }
 }
 
@@ -419,13 +455,4 @@ fn begin(store: &WritableStore, now: Timestamp) -> Result<(RepoLock, SessionDir)
     let lock = RepoLock::take(store, &Holder::this_process(id.clone(), now))?;
     let directory = store.begin(&id)?;
     Ok((lock, directory))
-}
-
-fn mention_unfinished(store: &WritableStore) -> Result<(), Failure> {
-    if let Some(id) = session::unfinished(store.store())? {
-        eprintln!(
-            "note: session {id} was left unfinished; `blueflame resume {id}` goes on with it"
-        );
-    }
-    Ok(())
 }

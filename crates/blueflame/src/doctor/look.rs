@@ -1,9 +1,10 @@
 //! One look for each thing.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use blueflame_core::config::Config;
-use blueflame_core::ids::{ExecutorName, Role};
+use blueflame_core::ids::{AccountName, ExecutorName, Role};
 use blueflame_gateway::credential::Credential;
 use blueflame_gateway::upstream::{BadUpstream, Surroundings, Upstream};
 use jiff::Timestamp;
@@ -45,7 +46,7 @@ pub fn examine(place: &Place<'_>) -> Vec<Finding> {
         Some(loaded) => {
             findings.push(Finding::good("configuration", loaded.name.clone()));
             findings.extend(executors(&loaded.config));
-            findings.push(model(loaded));
+            findings.extend(models(loaded));
             findings.push(sandbox(&loaded.config));
             findings.extend(proof(loaded));
             findings.extend(memory(&loaded.config));
@@ -215,10 +216,26 @@ fn look_at(name: &ExecutorName, config: &Config) -> Result<Usable, Lacking> {
     }
 }
 
-fn model(loaded: &Loaded) -> Finding {
-    let gateway = &loaded.config.gateway;
-    let says = loaded.file.gateway.upstream.value.clone();
-    match upstream(loaded) {
+/// One for each account that somebody uses.
+fn models(loaded: &Loaded) -> impl Iterator<Item = Finding> {
+    accounts_in_use(&loaded.config).into_iter().map(|account| model(loaded, account))
+}
+
+/// The accounts of the executors that roles may have.
+fn accounts_in_use(config: &Config) -> BTreeSet<&AccountName> {
+    let chains = Role::ALL.into_iter().flat_map(|role| config.executors.chains.of(role));
+    chains.map(|executor| config.executors.account_of(executor)).collect()
+}
+
+fn model(loaded: &Loaded, account: &AccountName) -> Finding {
+    let written = &loaded.file.gateway;
+    let says = match written.accounts.get(account.as_str()) {
+        None => written.upstream.value.clone(),
+        Some(own) => format!("account `{account}`: {}", own.upstream.value),
+    };
+    let upstream = upstream(loaded, account);
+    let gateway = loaded.config.gateway.with_account(account);
+    match upstream {
         Ok(()) if matches!(gateway.upstream, blueflame_core::config::Upstream::Script(_)) => {
             Finding::good("model", format!("{says}: scripted answers, nothing is spent"))
         }
@@ -238,8 +255,8 @@ fn model(loaded: &Loaded) -> Finding {
 
 /// Whether requests could be sent, as far as that can be told without sending
 /// one.
-pub fn upstream(loaded: &Loaded) -> Result<(), BadUpstream> {
-    let config = &loaded.config.gateway;
+pub fn upstream(loaded: &Loaded, account: &AccountName) -> Result<(), BadUpstream> {
+    let config = &loaded.config.gateway.with_account(account);
     if matches!(config.upstream, blueflame_core::config::Upstream::Replay(_)) {
         // Where its traffic is, only the store of a session can tell.
         return Ok(());

@@ -219,6 +219,12 @@ impl Answer {
         if self.status.success() { Ok(self.stdout) } else { Err(self.failure()) }
     }
 
+    /// What it printed, or `None` if it says that there is nothing, which is exit
+    /// code 1. A git that failed otherwise or was killed has said neither.
+    pub fn if_any(self) -> Result<Option<Vec<u8>>, GitError> {
+        if self.status.code() == Some(1) { Ok(None) } else { self.success().map(Some) }
+    }
+
     /// The one object name that it printed, if it succeeded.
     pub fn oid(self) -> Result<Oid, GitError> {
         let command = self.command.clone();

@@ -217,6 +217,16 @@ impl Ran {
         self.status.code()
     }
 
+    /// The answer, or `None` if it says that there is nothing, which is exit code 1.
+    /// A git that failed otherwise or was killed has said neither.
+    pub fn if_any(self) -> Result<Option<Ran>, GitError> {
+        match self.code() {
+            Some(0) => Ok(Some(self)),
+            Some(1) => Ok(None),
+            _ => Err(self.failure()),
+        }
+    }
+
     pub fn failure(self) -> GitError {
         GitError::Failed {
             command: self.line,

@@ -31,7 +31,13 @@ impl Plumbing {
         let commit = format!("{name}^{{commit}}");
         let ran =
             self.call(["rev-parse", "--verify", "--quiet", "--end-of-options", &commit]).run()?;
-        if ran.status.success() { ran.oid().map(Some) } else { Ok(None) }
+        ran.if_any()?.map(|ran| ran.oid()).transpose()
+    }
+
+    /// The ref of the branch that is checked out, if one is.
+    pub fn head(&self) -> Result<Option<String>, GitError> {
+        let ran = self.call(["symbolic-ref", "--quiet", "HEAD"]).run()?;
+        Ok(ran.if_any()?.map(|ran| ran.text()))
     }
 
     /// Whether `commit` is an ancestor of `of`, or the same.
@@ -40,11 +46,7 @@ impl Plumbing {
             return Ok(true);
         }
         let ran = self.call(["merge-base", "--is-ancestor", commit.as_str(), of.as_str()]).run()?;
-        match ran.code() {
-            Some(0) => Ok(true),
-            Some(1) => Ok(false),
-            _ => Err(ran.failure()),
-        }
+        Ok(ran.if_any()?.is_some())
     }
 
     /// Changes several refs, or none. Hooks come from a directory, and one of
@@ -75,7 +77,11 @@ impl Plumbing {
             .setting(format!("core.hooksPath={hooks}"))
             .input(input)
             .run()?;
-        Ok(if ran.status.success() { Moved::Done } else { Moved::Refused(ran.stderr) })
+        match ran.code() {
+            Some(0) => Ok(Moved::Done),
+            Some(_) => Ok(Moved::Refused(ran.stderr)),
+            None => Err(ran.failure()),
+        }
     }
 }
 

@@ -19,6 +19,7 @@ use std::process;
 use std::sync::Mutex;
 use std::time::Duration;
 
+use blueflame_core::policy::Distinct;
 use serde::Deserialize;
 use serde_json::json;
 use serde_json::value::RawValue;
@@ -93,7 +94,12 @@ impl Address {
 
 /// Asks about the event on standard input and leaves with the verdict.
 pub fn run(arguments: impl Iterator<Item = OsString>) -> ! {
-    verdict_within(PATIENCE, || {
+    run_within(PATIENCE, arguments)
+}
+
+/// The same, with as much time as it is given.
+pub fn run_within(patience: Duration, arguments: impl Iterator<Item = OsString>) -> ! {
+    verdict_within(patience, || {
         let address = Address::read(arguments)?;
         let event = read_event(io::stdin().lock())?;
         ask(&address, &event)
@@ -145,7 +151,7 @@ fn leave(ruling: &Ruling) -> ! {
 }
 
 /// The event, as it was written; only that it is one is looked at.
-fn read_event(input: impl Read) -> Result<Box<RawValue>, Broken> {
+pub fn read_event(input: impl Read) -> Result<Box<RawValue>, Broken> {
     #[derive(Deserialize)]
     struct Event {
         #[expect(dead_code, reason = "it has to be there")]
@@ -159,6 +165,7 @@ fn read_event(input: impl Read) -> Result<Box<RawValue>, Broken> {
     }
     let text = String::from_utf8(text).map_err(|error| bad(&error))?;
     serde_json::from_str::<Event>(&text).map_err(|error| bad(&error))?;
+    serde_json::from_str::<Distinct>(&text).map_err(|error| bad(&error))?;
     RawValue::from_string(text).map_err(|error| bad(&error))
 }
 
@@ -194,7 +201,8 @@ fn ask(address: &Address, event: &RawValue) -> Result<Ruling, Broken> {
     read_answer(&said)
 }
 
-fn read_answer(said: &[u8]) -> Result<Ruling, Broken> {
+/// The verdict in what was answered, if all of it is understood.
+pub fn read_answer(said: &[u8]) -> Result<Ruling, Broken> {
     if said.is_empty() {
         return Err(Broken::NoAnswer(io::ErrorKind::UnexpectedEof.into()));
     }

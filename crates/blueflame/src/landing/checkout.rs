@@ -82,8 +82,8 @@ impl Landing {
         let locked = self.declare(&intent)?;
         // A person may have switched branches a moment ago; git would then
         // move that one.
-        let head = git.call(["symbolic-ref", "--quiet", "HEAD"]).run()?.text();
-        if head != branch_ref(branch) {
+        let head = git.head()?;
+        if head != Some(branch_ref(branch)) {
             self.take_back()?;
             return Ok(Publication::waiting(format!(
                 "`{}` was switched to another branch just now; `blueflame publish` tries again",

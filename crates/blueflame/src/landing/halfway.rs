@@ -73,8 +73,8 @@ impl Landing {
             self.take_back()?;
             return Ok(Halfway::Clear);
         }
-        let head = git.call(["symbolic-ref", "--quiet", "HEAD"]).run()?.text();
-        if base.as_ref() != Some(old) || head != branch_ref(branch) {
+        let head = git.head()?;
+        if base.as_ref() != Some(old) || head != Some(branch_ref(branch)) {
             // The person has gone on from there; what is there now is theirs.
             self.take_back()?;
             return Ok(Halfway::Clear);

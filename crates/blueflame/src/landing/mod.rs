@@ -103,6 +103,11 @@ impl LandingError {
                 | LandingError::NotSigned { .. }
         )
     }
+
+    /// Whether git or the disk let us down, which says nothing about the work.
+    pub fn is_of_git(&self) -> bool {
+        matches!(self, LandingError::Git(_) | LandingError::File { .. })
+    }
 }
 
 fn words(items: &[String]) -> String {
@@ -216,11 +221,7 @@ impl Landing {
     fn setting(&self, key: &str, how: &[&str]) -> Result<Option<String>, LandingError> {
         let call = self.git.call(["config"]).as_configured();
         let ran = call.words(how).words(["--get", key]).run()?;
-        match ran.code() {
-            Some(0) => Ok(Some(ran.text())),
-            Some(1) => Ok(None),
-            _ => Err(ran.failure().into()),
-        }
+        Ok(ran.if_any()?.map(|ran| ran.text()))
     }
 }
 

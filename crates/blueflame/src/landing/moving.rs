@@ -45,7 +45,26 @@ impl Landing {
             .map_err(|error| failed(error.source))?;
         let moved = self.git.change_refs_with_hooks(changes, why, &hooks.to_string_lossy())?;
         remove(&note)?;
-        Ok(moved)
+        match moved {
+            // It may have been done all the same, and only what came after failed.
+            Moved::Refused(_) if self.hold(changes)? => Ok(Moved::Done),
+            moved => Ok(moved),
+        }
+    }
+
+    /// Whether the refs are where the changes would have moved them.
+    fn hold(&self, changes: &[RefChange<'_>]) -> Result<bool, LandingError> {
+        for change in changes {
+            match change {
+                RefChange::Verify { .. } => {}
+                RefChange::Move { name, to, .. } | RefChange::Set { name, to } => {
+                    if self.git.commit_at(name)?.as_ref() != Some(*to) {
+                        return Ok(false);
+                    }
+                }
+            }
+        }
+        Ok(true)
     }
 
     /// Moves refs of our own, which nothing but a broken repository refuses.

@@ -71,6 +71,8 @@ pub enum Sign {
     /// The audit has a line that the attempt process did not write.
     Audit,
     Came(Canary),
+    /// The program could say something where the agent says its own.
+    Spoken,
     /// A process with this in its command line runs.
     Runs(String),
 }
@@ -246,6 +248,7 @@ pub fn programs(outside: &Outside) -> Vec<Attack> {
             Escape::Environment(outside.pid()),
             Sign::Secret,
         ),
+        program("give the agent's result in its place", Escape::SpeakForAgent, Sign::Spoken),
         // The last one, because it ends what others want to look at.
         came("end a process outside", Escape::End(outside.pid()), Canary::Process),
     ]

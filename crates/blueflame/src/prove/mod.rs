@@ -207,14 +207,16 @@ fn without_boundary(stage: &Stage, blueflame: &Path) -> io::Result<Vec<&'static 
     let programs = attacks::programs(&outside);
     let orders = place.join("orders.json");
     fs::write(&orders, serde_json::to_vec(&attacks::orders(&programs))?)?;
-    let output = Command::new(blueflame)
-        .args(["__escape", "try"])
-        .arg(&orders)
+    let answers = place.join("answers");
+    // The shell is in the place of an agent, with an output of its own: a pipe.
+    Command::new("sh")
+        .args(["-c", "\"$1\" __escape try \"$2\" | cat > \"$3\"; exit 0", "sh"])
+        .args([blueflame, &orders, &answers])
         .env("HOME", place.join("home"))
         .current_dir(&ground)
         .stdin(Stdio::null())
         .output()?;
-    let tried = evidence::tried(&String::from_utf8_lossy(&output.stdout));
+    let tried = evidence::tried(&String::from_utf8_lossy(&fs::read(&answers)?));
     let audit = place.join("audit.jsonl");
     let harmed = signs::by_programs(&programs, &tried, &mut outside, &ground, &|| {
         evidence::has(&audit, escape::MARK)

@@ -89,11 +89,15 @@ impl<'s> Scene<'s> {
                     ground: &self.escapes.workspace,
                     foreign_audit: self.escapes.audit_is_foreign(),
                 };
+                let in_vain = tried.filter(|it| matches!(sign, Sign::Spoken) && !it.did);
+                let works = self.works.contains(&attack.name);
                 Signs {
                     begun: tried.is_some(),
+                    // How the agent speaks holds it, with a sandbox and without.
+                    held: in_vain.filter(|_| works).map(|it| (Layer::Supervision, it.said.clone())),
                     inside: tried.map(Tried::in_short),
                     harm: harm(sign, &seen, self.outside),
-                    works_outside: Some(self.works.contains(&attack.name)),
+                    works_outside: Some(works),
                     ..self.in_command(&self.escapes, BUILD)
                 }
             }
@@ -237,6 +241,7 @@ fn harm(sign: &Sign, seen: &Seen<'_>, outside: &mut Outside) -> Option<String> {
                 | Canary::NameServer => "it got there".to_owned(),
             })
         }
+        Sign::Spoken => seen.did.then(|| "it spoke in the agent's name".to_owned()),
         Sign::Runs(text) => {
             (!process_tree::with_argument(text).is_empty()).then(|| "it still runs".to_owned())
         }

@@ -1,6 +1,7 @@
 //! Drawing up a plan: a look at the machine and at a workspace.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -16,7 +17,7 @@ const SYSTEM: [&str; 9] =
 
 /// The same in `/etc`, where secrets are too: what compilers, interpreters and
 /// libraries read. Accounts are not among them, the sandbox has its own.
-const SETTINGS: [&str; 36] = [
+const SETTINGS: [&str; 39] = [
     "alternatives",
     "ca-certificates",
     "ca-certificates.conf",
@@ -37,6 +38,8 @@ const SETTINGS: [&str; 36] = [
     "login.defs",
     "lsb-release",
     "magic",
+    "maven/logging",
+    "maven/m2.conf",
     "mime.types",
     "networks",
     "nsswitch.conf",
@@ -53,7 +56,11 @@ const SETTINGS: [&str; 36] = [
     "ssl/openssl.cnf",
     "terminfo",
     "timezone",
+    "xml",
 ];
+
+/// The same for directories that have a version in their names: `java-17-openjdk`.
+const VERSIONED: [&str; 2] = ["java-", "python3."];
 
 /// The size of what lives in memory, in MiB.
 const TMP_MB: u32 = 512;
@@ -129,7 +136,7 @@ fn system(plan: &mut Plan) {
             Err(_) => {}
         }
     }
-    for name in SETTINGS {
+    for name in SETTINGS.map(OsString::from).into_iter().chain(versioned()) {
         let path = Path::new("/etc").join(name);
         // At its own name only: where a link leads may be a place full of
         // other things.
@@ -137,6 +144,14 @@ fn system(plan: &mut Plan) {
             plan.views.insert(path, View::Read(real));
         }
     }
+}
+
+fn versioned() -> Vec<OsString> {
+    let names = fs::read_dir("/etc").into_iter().flatten().flatten().map(|it| it.file_name());
+    let is_one = |name: &OsString| {
+        VERSIONED.iter().any(|start| name.as_encoded_bytes().starts_with(start.as_bytes()))
+    };
+    names.filter(is_one).collect()
 }
 
 /// A program with what is installed beside it.

@@ -22,6 +22,9 @@ type Made<T> = Result<T, seccompiler::BackendError>;
 /// second set of numbers that x86 has, are not there.
 const NEWEST: u32 = 470;
 
+/// A lease on a directory, which no library names yet.
+const F_SETDELEG: i32 = 1024 + 16;
+
 /// `open_tree_attr`, which no library names yet.
 const OPEN_TREE_ATTR: i64 = 467;
 
@@ -101,7 +104,14 @@ fn refused(tier: Tier) -> Made<Rules> {
     for (call, rule) in lending(rights_of_files())? {
         rules.entry(call).or_default().push(rule);
     }
+    // Whoever holds a lease makes others wait that open the file, outside too.
+    let leases = [libc::F_SETLEASE, F_SETDELEG].map(|what| all([is(1, number(what))?]));
+    rules.insert(libc::SYS_fcntl, leases.into_iter().collect::<Made<_>>()?);
     if tier == Tier::Landlock {
+        rules.extend(SHARED.iter().map(|call| (*call, Vec::new())));
+        for (call, conditions) in of_others()? {
+            rules.entry(call).or_default().push(conditions);
+        }
         // It is a way to connect that is not called `connect`.
         for (call, flags) in
             [(libc::SYS_sendto, 3), (libc::SYS_sendmsg, 2), (libc::SYS_sendmmsg, 3)]
@@ -109,6 +119,31 @@ fn refused(tier: Tier) -> Made<Rules> {
             rules.insert(call, vec![all([has(flags, libc::MSG_FASTOPEN)?])?]);
         }
     }
+    Ok(rules)
+}
+
+/// How much of the machine other processes of the user get, the person's and ours
+/// among them: nothing but a namespace would tell them apart. 0 is the process that
+/// asks.
+fn of_others() -> Made<Vec<(i64, SeccompRule)>> {
+    /// All processes of the user, as `setpriority` and `ioprio_set` name them.
+    const ALL: [(i64, i32); 2] = [(libc::SYS_setpriority, 2), (libc::SYS_ioprio_set, 3)];
+    let mut rules = Vec::new();
+    for call in [
+        libc::SYS_sched_setaffinity,
+        libc::SYS_sched_setattr,
+        libc::SYS_sched_setparam,
+        libc::SYS_sched_setscheduler,
+    ] {
+        rules.push((call, all([isnt(0, 0)?])?));
+    }
+    for (call, user) in ALL {
+        rules.push((call, all([isnt(1, 0)?])?));
+        rules.push((call, all([is(0, number(user))?])?));
+    }
+    // Without new limits it is only a question.
+    let new = SeccompCondition::new(2, SeccompCmpArgLen::Qword, SeccompCmpOp::Ne, 0)?;
+    rules.push((libc::SYS_prlimit64, all([isnt(0, 0)?, new])?));
     Ok(rules)
 }
 
@@ -183,6 +218,9 @@ fn sockets(tier: Tier) -> Made<Vec<SeccompRule>> {
             let odd = [is(0, family)?, isnt(2, 0)?, isnt(2, libc::IPPROTO_TCP)?];
             rules.push(all(odd)?);
         }
+        // They need no connection to send to a socket of somebody else's.
+        let datagrams = condition(1, SeccompCmpOp::MaskedEq(0xf), number(libc::SOCK_DGRAM))?;
+        rules.push(all([is(0, number(libc::AF_UNIX))?, datagrams])?);
     }
     Ok(rules)
 }
@@ -240,6 +278,24 @@ const NEVER: [i64; 52] = [
     libc::SYS_kcmp,
     libc::SYS_move_pages,
     libc::SYS_migrate_pages,
+];
+
+/// Memory, messages and semaphores that all processes of the user share, where there
+/// is no namespace for them.
+const SHARED: [i64; 13] = [
+    libc::SYS_shmget,
+    libc::SYS_shmat,
+    libc::SYS_shmctl,
+    libc::SYS_semget,
+    libc::SYS_semop,
+    libc::SYS_semtimedop,
+    libc::SYS_semctl,
+    libc::SYS_msgget,
+    libc::SYS_msgsnd,
+    libc::SYS_msgrcv,
+    libc::SYS_msgctl,
+    libc::SYS_mq_open,
+    libc::SYS_mq_unlink,
 ];
 
 #[cfg(target_arch = "x86_64")]

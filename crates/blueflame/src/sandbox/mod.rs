@@ -29,6 +29,7 @@ mod rules;
 mod sockets;
 mod syscalls;
 mod toolchains;
+mod unmapped;
 mod watch;
 
 pub use door::{Door, Doorway};

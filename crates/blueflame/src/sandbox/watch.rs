@@ -11,6 +11,7 @@ use rustix::process::getuid;
 
 use super::disk::Disk;
 use super::plan::{Limits, Plan};
+use super::unmapped::Unmapped;
 use crate::process_tree;
 
 /// How often it looks.
@@ -57,13 +58,14 @@ pub(super) struct Watch {
     limits: Limits,
     whom: Whom,
     disk: Option<Disk>,
+    unmapped: Unmapped,
     looked: Instant,
 }
 
 impl Watch {
     pub(super) fn over(plan: &Plan, whom: Whom) -> Watch {
-        let disk = Disk::of(plan);
-        Watch { limits: plan.limits.clone(), whom, disk, looked: Instant::now() }
+        let (disk, unmapped) = (Disk::of(plan), Unmapped::of(whom));
+        Watch { limits: plan.limits.clone(), whom, disk, unmapped, looked: Instant::now() }
     }
 
     /// Which limit is passed, if it is time for a look.
@@ -87,16 +89,23 @@ impl Watch {
         (count > limit).then_some(Excess::Processes { count, limit })
     }
 
-    fn in_memory(&self, processes: &[PathBuf]) -> Option<Excess> {
+    fn in_memory(&mut self, processes: &[PathBuf]) -> Option<Excess> {
         let limit = self.limits.memory_mb?;
+        let unmapped = self.unmapped.kb(processes, limit);
         let resident: u64 = processes.iter().map(|path| resident_kb(path)).sum();
-        if resident >> 10 <= limit {
+        if (resident + unmapped) >> 10 <= limit {
             return None;
         }
         // Pages that several share were counted for each; now exactly, which takes
-        // longer.
-        let share = |path: &Path| share_kb(path).unwrap_or_else(|| resident_kb(path));
-        let mb = processes.iter().map(|path| share(path)).sum::<u64>() >> 10;
+        // longer. Some of what was taken for unmapped is mapped after all.
+        let mut mapped = 0;
+        let mut share = 0;
+        for path in processes {
+            let [all, shared] = share_kb(path).unwrap_or_else(|| [resident_kb(path), 0]);
+            share += all;
+            mapped += shared;
+        }
+        let mb = (share + unmapped.saturating_sub(mapped)) >> 10;
         (mb > limit).then_some(Excess::Memory { mb, limit })
     }
 }
@@ -148,8 +157,13 @@ fn resident_kb(process: &Path) -> u64 {
     pages.unwrap_or(0) * (rustix::param::page_size() as u64 >> 10)
 }
 
-fn share_kb(process: &Path) -> Option<u64> {
+/// What a process has of all its pages, and of those among them that are shared
+/// memory.
+fn share_kb(process: &Path) -> Option<[u64; 2]> {
     let text = fs::read_to_string(process.join("smaps_rollup")).ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix("Pss:"))?;
-    line.split_ascii_whitespace().next()?.parse().ok()
+    let of = |name: &str| -> Option<u64> {
+        let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+        line.split_ascii_whitespace().next()?.parse().ok()
+    };
+    Some([of("Pss:")?, of("Pss_Shmem:").unwrap_or(0)])
 }

@@ -2,14 +2,14 @@
 //! which turns what it sees into facts for the session.
 
 use std::collections::VecDeque;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use blueflame_core::event::{Event, StartFault, Work};
-use blueflame_core::ids::AgentId;
+use blueflame_core::ids::{AccountName, AgentId};
 use blueflame_core::money::Spend;
-use blueflame_core::outcome::Outcome;
+use blueflame_core::outcome::{Killer, Outcome};
 use jiff::Timestamp;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::spawn_blocking;
@@ -31,6 +31,7 @@ use crate::attempt::spec::Secrets;
 use crate::checks::command::{self as command_run, CommandExit};
 use crate::executor::Sight;
 use crate::process_tree::kill_and_wait;
+use crate::room;
 use crate::sandbox;
 
 /// Spending is recorded at most this often; the end always is.
@@ -50,6 +51,8 @@ pub struct Run {
     pub agent: AgentId,
     pub work: Work,
     pub brief: Brief,
+    /// Whose limits it may run into.
+    pub account: AccountName,
 }
 
 /// Starts an agent and follows it to its end.
@@ -61,12 +64,12 @@ pub async fn run(
     stop: tokio::sync::watch::Receiver<bool>,
 ) {
     let agent = job.agent.clone();
-    let (work, brief) = (job.work.clone(), job.brief.clone());
+    let (work, brief, account) = (job.work.clone(), job.brief.clone(), job.account.clone());
     match start(&site, job, &post, stop).await {
         Ok(registered) => {
             let process = registered.process.clone();
             post.fact(Event::AgentStarted { agent: agent.clone(), process });
-            follow(site, Run { agent, work, brief }, registered, post, commands).await;
+            follow(site, Run { agent, work, brief, account }, registered, post, commands).await;
         }
         Err(NotStarted { reason, fault: Fault::Own(fault) }) => {
             post.fact(Event::AgentStartFailed { agent, reason, fault });
@@ -87,7 +90,7 @@ async fn start(
     post: &Post,
     mut stop: tokio::sync::watch::Receiver<bool>,
 ) -> Result<Registered, NotStarted> {
-    let agent = job.agent.clone();
+    let (agent, account) = (job.agent.clone(), job.account.clone());
     let (preparing, directory) = (Arc::clone(site), site.attempt(&job.work, &job.agent));
     let ready = spawn_blocking(move || prepare::prepare(&preparing, &job))
         .await
@@ -117,6 +120,11 @@ async fn start(
         };
         let result = command_run::run(order, &surroundings, &mut stop).await;
         if !result.passed() {
+            // The machine's fault is not the task's.
+            let places = [&ready.workspace.path, &surroundings.home, &surroundings.tmp];
+            if let Some(reason) = result.lacks_room(&places.map(PathBuf::as_path)) {
+                return Err(NotStarted { reason, fault: Fault::Surroundings });
+            }
             let reason =
                 format!("`{command}` (worktree.prepare) {}: {}", result.exit, result.output);
             let stopped = result.exit == CommandExit::Stopped;
@@ -126,7 +134,7 @@ async fn start(
     }
     let site = Arc::clone(site);
     spawn_blocking(move || {
-        let secrets = Secrets { credential: site.credential.clone() };
+        let secrets = Secrets { credential: site.credential(&account) };
         let started = link::start(&site.blueflame, &directory, &secrets)
             .map_err(|error: StartError| surroundings(&error))?;
         let registered = started.registered;
@@ -154,7 +162,7 @@ pub async fn follow(
         patience: patience(&directory),
     };
     loop {
-        listen(&run.agent, &registered.sockets, &post, &mut commands, &mut contact).await;
+        listen(&run, &registered.sockets, &post, &mut commands, &mut contact).await;
         contact.silence.go_on(Instant::now());
         if contact.is_dead() {
             let silent = contact.silence.length().as_secs();
@@ -222,7 +230,7 @@ pub fn end_leftovers(directory: &Directory, post: &Post) {
 /// Hears reports and passes commands on, until the other side hangs up or is
 /// silent for too long.
 async fn listen(
-    agent: &AgentId,
+    run: &Run,
     sockets: &Path,
     post: &Post,
     commands: &mut UnboundedReceiver<Command>,
@@ -258,7 +266,7 @@ async fn listen(
             }
         };
         contact.silence = Silence::begin(Instant::now());
-        let agent = agent.clone();
+        let agent = run.agent.clone();
         match report {
             Report::Usage { spend } => {
                 let due = recorded_at.is_none_or(|at| at.elapsed() >= USAGE_EVERY);
@@ -271,7 +279,8 @@ async fn listen(
             Report::GrantWanted => post.fact(Event::GrantWanted { agent }),
             Report::ProviderLimited { until, .. } => {
                 let unnamed = || Timestamp::now() + UNNAMED_PAUSE;
-                post.fact(Event::ProviderLimited { until: until.unwrap_or_else(unnamed) });
+                let (until, account) = (until.unwrap_or_else(unnamed), run.account.clone());
+                post.fact(Event::ProviderLimited { until, account });
             }
             Report::Snapshot { commit } => post.fact(Event::SnapshotTaken { agent, commit }),
             Report::Questions { ticket, questions } => {
@@ -307,6 +316,7 @@ async fn listen(
 pub async fn collect(site: &Arc<Site>, run: Run, sealed: Sealed, post: &Post) {
     let agent = run.agent.clone();
     let (snapshot, spend) = (sealed.snapshot.clone(), sealed.spend);
+    let full_disk = sealed.full_disk.is_some();
     let concluding = Arc::clone(site);
     if conclude::workspace_is_gone(site, &run) {
         let text = format!(
@@ -317,7 +327,16 @@ pub async fn collect(site: &Arc<Site>, run: Run, sealed: Sealed, post: &Post) {
     let outcome = spawn_blocking(move || conclude::outcome(&concluding, &run, sealed)).await;
     match outcome {
         Ok(Err(reason)) => post.send(Occurrence::NotTaken { agent, reason }),
-        Ok(Ok(outcome)) => {
+        Ok(Ok(mut outcome)) => {
+            if full_disk && may_lack_room(&outcome) {
+                // The next attempt waits for room, unless there is some by now.
+                if let Some(why) = room::lacking(&[&site.repository], "") {
+                    let ended = outcome.name();
+                    let reason = format!("{agent} ended as {ended}, and {why}");
+                    post.send(Occurrence::Obstructed(reason));
+                }
+                outcome = Outcome::Killed { by: Killer::Other };
+            }
             // What is finished is in commits.
             let unfinished = !matches!(outcome, Outcome::Finished { .. });
             if let Some(commit) = snapshot.filter(|_| unfinished) {
@@ -326,5 +345,22 @@ pub async fn collect(site: &Arc<Site>, run: Run, sealed: Sealed, post: &Post) {
             post.fact(Event::AgentExited { agent, outcome, spend });
         }
         Err(error) => post.send(Occurrence::Broken(error.to_string())),
+    }
+}
+
+/// Whether a run may have come to this because there was no room for anything else.
+fn may_lack_room(outcome: &Outcome) -> bool {
+    match outcome {
+        Outcome::NoOp
+        | Outcome::Uncommitted
+        | Outcome::MaxTurns
+        | Outcome::TimedOut
+        | Outcome::Crashed { .. }
+        | Outcome::Malformed { .. } => true,
+        Outcome::Finished { .. }
+        | Outcome::BudgetSpent { .. }
+        | Outcome::RateLimited { .. }
+        | Outcome::Killed { .. }
+        | Outcome::Violated { .. } => false,
     }
 }

@@ -6,6 +6,7 @@
 //! in the directories above find none of the person's. A link in the directory
 //! of the session leads there, so that what a killed orchestrator left is found.
 
+use std::fmt::Display;
 use std::fs;
 use std::io;
 use std::os::unix::fs::symlink;
@@ -17,6 +18,7 @@ use tokio::sync::watch;
 use tokio::task::spawn_blocking;
 
 use super::checking::surroundings;
+use super::post::Trouble;
 use super::site::Site;
 use crate::checks::acceptance;
 use crate::checks::checkout::CleanCheckout;
@@ -46,16 +48,17 @@ impl Bench {
         site: &Site,
         commit: &Oid,
         stop: &mut watch::Receiver<bool>,
-    ) -> Result<Bench, String> {
-        let place = Place::new(site).map_err(|error| format!("no place for checks: {error}"))?;
+    ) -> Result<Bench, Trouble> {
+        let theirs = |error: &dyn Display| Trouble::Theirs(format!("no place for checks: {error}"));
+        let place = Place::new(site).map_err(|error| theirs(&error))?;
         let checkout = CleanCheckout::of(&site.common, commit, &place.directory)
             .await
-            .map_err(|error| error.to_string())?;
+            .map_err(|error| theirs(&error))?;
         let around = Surroundings {
             home: place.directory.join("home"),
             tmp: place.directory.join("tmp"),
             variables: sandbox::stores(site.sandbox.tier),
-            ..surroundings(site)?
+            ..surroundings(site).map_err(|error| theirs(&error))?
         };
         let mut bench = Bench { checkout, around, not_ready: None, _place: place };
         bench.not_ready = bench.make_ready(site, stop).await?;
@@ -93,20 +96,29 @@ impl Bench {
     }
 
     /// Runs commands one after the other. If the checkout could not be made
-    /// ready, that is the only result.
+    /// ready, that is the only result. What fails on a full disk says nothing about
+    /// the commit.
     pub async fn run(
         &self,
         commands: &[String],
         timeout: Duration,
         stop: &mut watch::Receiver<bool>,
-    ) -> Vec<CommandResult> {
-        match &self.not_ready {
+    ) -> Result<Vec<CommandResult>, Trouble> {
+        let results = match &self.not_ready {
             Some(result) => vec![result.clone()],
             None => {
                 acceptance::run_acceptance(&self.checkout, commands, timeout, &self.around, stop)
                     .await
             }
+        };
+        match results.iter().find_map(|result| self.lacks_room(result)) {
+            Some(reason) => Err(Trouble::Theirs(reason)),
+            None => Ok(results),
         }
+    }
+
+    fn lacks_room(&self, result: &CommandResult) -> Option<String> {
+        result.lacks_room(&[self.checkout.directory(), &self.around.home, &self.around.tmp])
     }
 }
 

@@ -18,7 +18,7 @@ use tokio::sync::watch;
 
 use super::Session;
 use super::bench::Bench;
-use super::post::Occurrence;
+use super::post::{Occurrence, Trouble};
 use super::prepare::workspace_of;
 use super::site::Site;
 use crate::checks::acceptance;
@@ -80,7 +80,7 @@ pub fn accept(session: &Session, id: &TaskId) {
         let Some(commit) = task.phase.commit() else { return };
         let found = match acceptance_of(&site, &task, commit, &mut stop).await {
             Ok(found) => found,
-            Err(why) => return post.send(Occurrence::Broken(why)),
+            Err(trouble) => return post.trouble(trouble),
         };
         // What was cut short says nothing; it is run again when the session
         // goes on.
@@ -107,7 +107,7 @@ async fn acceptance_of(
     task: &Task,
     commit: &Oid,
     stop: &mut watch::Receiver<bool>,
-) -> Result<Found, String> {
+) -> Result<Found, Trouble> {
     let validation = &site.config.validation;
     let commands: Vec<String> =
         validation.acceptance.iter().chain(&task.spec.acceptance).cloned().collect();
@@ -126,10 +126,10 @@ async fn acceptance_of(
     }
     let bench = Bench::of(site, commit, stop).await?;
     if !commands.is_empty() {
-        found.acceptance = bench.run(&commands, ACCEPTANCE_TIMEOUT, stop).await;
+        found.acceptance = bench.run(&commands, ACCEPTANCE_TIMEOUT, stop).await?;
     }
     if found.acceptance.iter().all(CommandResult::passed) {
-        found.diagnostics = bench.run(&diagnostics, timeout, stop).await;
+        found.diagnostics = bench.run(&diagnostics, timeout, stop).await?;
     }
     Ok(found)
 }

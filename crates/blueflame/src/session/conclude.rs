@@ -1,6 +1,7 @@
 //! What an agent run came to: what the attempt process sealed, and what is found
 //! in the workspace.
 
+use std::fmt::Display;
 use std::thread;
 use std::time::Duration;
 
@@ -24,7 +25,7 @@ use crate::attempt::sealed::{Ending, Sealed};
 use crate::attempt::spec::Author;
 use crate::checks::facts;
 use crate::ground::RealGround;
-use crate::landing::{FoldOrder, Merger};
+use crate::landing::{FoldOrder, LandingError, Merger};
 use crate::workspace::{Harvest, Workspace};
 
 /// How often work is taken over before that is given up for now, and the pause
@@ -44,6 +45,22 @@ enum Unknown {
 impl From<String> for Unknown {
     fn from(detail: String) -> Self {
         Unknown::Senseless(detail)
+    }
+}
+
+impl From<LandingError> for Unknown {
+    fn from(error: LandingError) -> Self {
+        if error.is_for_the_person() || error.is_of_git() {
+            Unknown::not_taken(&error)
+        } else {
+            Unknown::Senseless(error.to_string())
+        }
+    }
+}
+
+impl Unknown {
+    fn not_taken(why: &dyn Display) -> Self {
+        Unknown::NotTaken(format!("finished work could not be taken over: {why}"))
     }
 }
 
@@ -184,12 +201,11 @@ fn resolution(
     }
     // The base may have moved since. What the merger brought together is what was
     // there when it started; put onto anything newer, it would take that back.
-    let onto = site.landing.beneath(&workspace.start).map_err(|error| error.to_string())?;
+    let onto = site.landing.beneath(&workspace.start)?;
     let merger = Merger { agent: run.agent.clone(), cost: spending.mergers.cost.to_string() };
     let order = merging::fold_order(site, changeset, tasks, spending, onto)?;
     let order = FoldOrder { merger: Some(merger), ..order };
-    let fold =
-        site.landing.fold_resolution(&order, &harvest.head).map_err(|error| error.to_string())?;
+    let fold = site.landing.fold_resolution(&order, &harvest.head)?;
     Ok(Outcome::Finished { product: Product::Resolution(fold) })
 }
 
@@ -200,12 +216,12 @@ fn violations(
     workspace: &Workspace,
     policy: &Policy,
     head: &Oid,
-) -> Result<Vec<String>, String> {
+) -> Result<Vec<String>, Unknown> {
     let Author { name, email } = &workspace.author;
     let now = jiff::Timestamp::now().as_second();
     let author = format!("{name} <{email}>");
     let gathering = facts::gather(&site.common, &workspace.start, head, &author, now);
-    let work = Handle::current().block_on(gathering).map_err(|error| error.to_string())?;
+    let work = Handle::current().block_on(gathering).map_err(|error| Unknown::not_taken(&error))?;
     Ok(inspection::inspect_files(policy, &work).violations())
 }
 

@@ -79,7 +79,7 @@ fn around(site: &Site, told: BTreeMap<String, String>) -> Result<Surroundings, S
     fs::create_dir_all(site.session.path().join("hooks")).map_err(|error| error.to_string())?;
     let mut variables: BTreeMap<String, String> = std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
-        .filter(|(name, _)| *name != site.config.gateway.credential_env)
+        .filter(|(name, _)| !site.config.gateway.credential_variables().any(|key| key == name))
         .filter(|(name, _)| !MISLEADING.contains(&name.as_str()))
         .collect();
     variables.insert("TERM".to_owned(), "dumb".to_owned());

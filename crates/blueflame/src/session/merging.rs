@@ -16,7 +16,7 @@ use tokio::task::spawn_blocking;
 use super::Session;
 use super::bench::Bench;
 use super::brief::{Spending, fold_of, tasks_of};
-use super::post::{Occurrence, Post, Trouble};
+use super::post::{Post, Trouble};
 use super::prepare::start_of;
 use super::review;
 use super::site::Site;
@@ -60,7 +60,7 @@ pub fn verify(session: &Session, id: &ChangesetId) {
                 post.fact(Event::VerifyFinished { changeset: id, result, commands });
             }
             Ok(None) => {}
-            Err(why) => post.send(Occurrence::Broken(why)),
+            Err(trouble) => post.trouble(trouble),
         }
     });
 }
@@ -128,7 +128,7 @@ pub fn verify_joint(session: &Session, commit: &Oid) {
         match twice(&site, &commit, &mut stop).await {
             Ok(Some(result)) => post.fact(Event::JointVerifyFinished { commit, result }),
             Ok(None) => {}
-            Err(why) => post.send(Occurrence::Broken(why)),
+            Err(trouble) => post.trouble(trouble),
         }
     });
 }
@@ -234,11 +234,13 @@ async fn verification(
     fold: &Fold,
     tasks: &[Task],
     stop: &mut watch::Receiver<bool>,
-) -> Result<Option<VerifyResult>, String> {
+) -> Result<Option<VerifyResult>, Trouble> {
     match twice(site, &fold.commit, stop).await? {
         Some(VerifyResult::Failed { evidence, .. }) => {
             let culprit = culprit(site, id, fold, tasks, stop).await?;
-            Ok(Some(VerifyResult::Failed { culprit, evidence }))
+            // Whose doing it is, is a part of the result.
+            let cut = *stop.borrow();
+            Ok((!cut).then_some(VerifyResult::Failed { culprit, evidence }))
         }
         result => Ok(result),
     }
@@ -249,7 +251,7 @@ async fn twice(
     site: &Site,
     commit: &Oid,
     stop: &mut watch::Receiver<bool>,
-) -> Result<Option<VerifyResult>, String> {
+) -> Result<Option<VerifyResult>, Trouble> {
     if site.config.merge.verify.is_empty() {
         return Ok(Some(VerifyResult::NotConfigured));
     }
@@ -278,9 +280,9 @@ async fn check(
     site: &Site,
     commit: &Oid,
     stop: &mut watch::Receiver<bool>,
-) -> Result<Check, String> {
+) -> Result<Check, Trouble> {
     let bench = Bench::of(site, commit, stop).await?;
-    let results = bench.run(&site.config.merge.verify, VERIFY_TIMEOUT, stop).await;
+    let results = bench.run(&site.config.merge.verify, VERIFY_TIMEOUT, stop).await?;
     if *stop.borrow() {
         return Ok(Check::Cut);
     }
@@ -297,7 +299,7 @@ async fn culprit(
     fold: &Fold,
     tasks: &[Task],
     stop: &mut watch::Receiver<bool>,
-) -> Result<Option<TaskId>, String> {
+) -> Result<Option<TaskId>, Trouble> {
     let [first, rest @ ..] = tasks else { return Ok(None) };
     if rest.is_empty() {
         return Ok(Some(first.spec.id.clone()));

@@ -22,6 +22,7 @@ pub mod reverting;
 mod review;
 mod silence;
 pub mod site;
+pub mod strays;
 pub mod tidy;
 mod views;
 mod watch;
@@ -327,16 +328,27 @@ impl Session {
                 self.watch.warn(&text);
                 Ok(())
             }
-            Occurrence::Broken(why) => Err(Failure::new(Kind::Internal, why)),
+            Occurrence::Broken(why) => {
+                let on = if self.state.errand.is_some() {
+                    "the same command once more goes on"
+                } else {
+                    "what was recorded is safe; `blueflame resume` goes on"
+                };
+                Err(Failure::new(Kind::Internal, why).hint(on))
+            }
         }
     }
 
     fn perform(&mut self, action: Action, intent: &Event) {
         match (action, intent) {
-            (Action::Spawn { work, executor, cap, grant }, Event::AgentClaimed { agent, .. }) => {
+            (
+                Action::Spawn { work, executor, cap, grant, .. },
+                Event::AgentClaimed { agent, .. },
+            ) => {
                 let agent = agent.clone();
                 if let Some(brief) = Brief::of(&self.state, &work) {
-                    self.spawn(Job { agent, work, executor, cap, grant, brief });
+                    let account = self.state.rules.account_of(&executor).clone();
+                    self.spawn(Job { agent, work, executor, account, cap, grant, brief });
                 } else {
                     let reason = "nothing is known of its work".to_owned();
                     let fault = StartFault::Place;

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use blueflame_core::event::{StartFault, Work};
-use blueflame_core::ids::{AgentId, ExecutorName, Oid, Role};
+use blueflame_core::ids::{AccountName, AgentId, ExecutorName, Oid, Role};
 use blueflame_core::lock_path::LockPath;
 use blueflame_core::money::Budget;
 use blueflame_core::policy::PolicyRules;
@@ -37,6 +37,7 @@ pub struct Job {
     pub agent: AgentId,
     pub work: Work,
     pub executor: ExecutorName,
+    pub account: AccountName,
     pub cap: Budget,
     pub grant: Budget,
     pub brief: Brief,
@@ -78,10 +79,10 @@ impl From<String> for NotStarted {
 
 impl From<LandingError> for NotStarted {
     fn from(error: LandingError) -> Self {
-        match &error {
-            LandingError::Git(_) | LandingError::File { .. } => surroundings(&error),
-            _ if error.is_for_the_person() => surroundings(&error),
-            _ => error.to_string().into(),
+        if error.is_of_git() || error.is_for_the_person() {
+            surroundings(&error)
+        } else {
+            error.to_string().into()
         }
     }
 }
@@ -105,7 +106,7 @@ const PAUSE: Duration = Duration::from_millis(500);
 const SNAPSHOT_EVERY: Duration = Duration::from_secs(60);
 
 /// How long an agent that is asked to stop may take.
-const GRACE: Duration = Duration::from_secs(10);
+pub const GRACE: Duration = Duration::from_secs(10);
 
 /// No sensible run needs more answers that call tools.
 const MOST_TURNS: u32 = 250;
@@ -176,7 +177,7 @@ pub fn prepare(site: &Arc<Site>, job: &Job) -> Result<Ready, NotStarted> {
         sandbox: site.sandbox.clone(),
         limits: Limits {
             wall: site.config.limits.agent_timeout,
-            idle: site.config.limits.agent_timeout,
+            idle: site.config.limits.idle_timeout,
             grace: GRACE,
             cap: job.cap,
             grant: job.grant,
@@ -184,7 +185,7 @@ pub fn prepare(site: &Arc<Site>, job: &Job) -> Result<Ready, NotStarted> {
             heartbeat: Some(site.config.limits.heartbeat_interval),
         },
         model: Model {
-            gateway: site.config.gateway.clone(),
+            gateway: site.config.gateway.with_account(&job.account),
             directory: site.config_directory(),
             recordings: site.recordings().to_vec(),
         },
@@ -394,5 +395,7 @@ fn model(site: &Site, job: &Job) -> String {
         Brief::Develop { task, .. } => task.spec.model.clone(),
         Brief::Plan { .. } | Brief::Validate { .. } | Brief::Resolve { .. } => None,
     };
-    named.unwrap_or_else(|| site.config.models.of(job.work.role()).clone())
+    let of_executor = || site.config.executors.models.get(&job.executor).cloned();
+    let of_role = || site.config.models.of(job.work.role()).clone();
+    named.or_else(of_executor).unwrap_or_else(of_role)
 }

@@ -42,12 +42,13 @@ impl Session {
         let Some(brief) = Brief::of(&self.state, &work) else {
             return self.lost(agent, None);
         };
-        let run = Run { agent: agent.clone(), work, brief };
+        let account = self.state.rules.account_of(&executor).clone();
+        let run = Run { agent: agent.clone(), work, brief, account };
         match standing {
             // It was decided and never done, so it is done now. Nothing was spent.
             Standing::NotStarted => {
-                let Run { agent, work, brief } = run;
-                self.spawn(Job { agent, work, executor, cap, grant, brief });
+                let Run { agent, work, brief, account } = run;
+                self.spawn(Job { agent, work, executor, account, cap, grant, brief });
                 Ok(())
             }
             Standing::Lost { spend } => {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use blueflame_core::config::{self, Config};
 use blueflame_core::event::Work;
-use blueflame_core::ids::{AgentId, ExecutorName, TaskId};
+use blueflame_core::ids::{AccountName, AgentId, ExecutorName, TaskId};
 use blueflame_core::state::task::Task;
 use jiff::Timestamp;
 
@@ -46,7 +46,8 @@ pub struct Site {
     pub path: String,
     /// What confines agents and commands.
     pub sandbox: Terms,
-    pub credential: Option<String>,
+    /// The keys that were there when the session began, by variable.
+    credentials: BTreeMap<String, String>,
     /// Whether there is a person to ask while a planner works.
     pub interactive: bool,
     recordings: Vec<PathBuf>,
@@ -83,7 +84,8 @@ impl Site {
         let author = landing.identity().map_err(|error| missing(&error))?;
         let blueflame = std::env::current_exe().map_err(|error| missing(&error))?;
         std::fs::create_dir_all(session.attempts()).map_err(|error| missing(&error))?;
-        let credential = std::env::var(&config.gateway.credential_env).ok();
+        let held = |name: &str| Some((name.to_owned(), std::env::var(name).ok()?));
+        let credentials = config.gateway.credential_variables().filter_map(held).collect();
         let recordings = recordings(&repository, &config)?;
         let project_name = config.project.name.clone().unwrap_or_else(|| {
             repository.file_name().unwrap_or_default().to_string_lossy().into_owned()
@@ -102,7 +104,7 @@ impl Site {
             blueflame,
             path: path_variable,
             sandbox,
-            credential,
+            credentials,
             interactive: manner.interactive,
             recordings,
             programs,
@@ -111,6 +113,12 @@ impl Site {
             repository,
             session,
         })
+    }
+
+    /// The key of an account.
+    pub fn credential(&self, account: &AccountName) -> Option<String> {
+        let gateway = self.config.gateway.with_account(account);
+        self.credentials.get(&gateway.credential_env).cloned()
     }
 
     /// The program of an executor, or why it cannot be used.

@@ -12,8 +12,10 @@ use crate::projections::{ProjectionError, Projections};
 /// How often it is looked whether they are due.
 pub const EVERY: Duration = Duration::from_secs(1);
 
-/// The part of the time that may be spent with writing them: one in so many.
-const SHARE: u32 = 20;
+/// The part of the time that may be spent with writing them: one in so many. On a
+/// busy machine there are few events in a second, and this is all that is done in
+/// between; so it has to be little.
+const SHARE: u32 = 100;
 
 #[derive(Debug)]
 pub struct Views {

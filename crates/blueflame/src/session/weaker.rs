@@ -21,7 +21,8 @@ pub fn settings(config: &Config, boundary: Boundary) -> Vec<String> {
     if config.limits.session_budget == Budget::Unlimited {
         note("no session budget: nothing stops the cost of the whole session");
     }
-    if config.gateway.passthrough_auth {
+    let accounts = config.gateway.accounts.values();
+    if config.gateway.passthrough_auth || accounts.clone().any(|it| it.passthrough_auth) {
         note("passthrough_auth: agents carry a login of their own");
     }
     weaker

@@ -90,10 +90,9 @@ impl Workspaces {
     fn check_start(&self, start: &Oid) -> Result<(), WorkspaceError> {
         let commit = format!("{start}^{{commit}}");
         let found = self.plain.git().words(&["rev-parse", "--quiet", "--verify", &commit]).run()?;
-        if found.status.success() {
-            Ok(())
-        } else {
-            Err(WorkspaceError::NoSuchStart(start.clone()))
+        match found.if_any()? {
+            Some(_) => Ok(()),
+            None => Err(WorkspaceError::NoSuchStart(start.clone())),
         }
     }
 

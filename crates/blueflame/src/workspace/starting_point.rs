@@ -83,11 +83,7 @@ pub(super) fn contains(
 ) -> Result<bool, GitError> {
     let words = ["merge-base", "--is-ancestor", other.as_str(), commit.as_str()];
     let answer = plain.git().words(&words).run()?;
-    match answer.status.code() {
-        Some(0) => Ok(true),
-        Some(1) => Ok(false),
-        _ => Err(answer.failure()),
-    }
+    Ok(answer.if_any()?.is_some())
 }
 
 /// Merges two commits, from where they parted or from a given commit.

@@ -110,6 +110,7 @@ impl Stage {
                     passthrough_auth: false,
                     ca_file: None,
                     record: true,
+                    accounts: BTreeMap::new(),
                     prices: BTreeMap::new(),
                 },
                 directory: env.root().to_owned(),

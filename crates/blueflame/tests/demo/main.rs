@@ -49,6 +49,21 @@ fn everything_landed(env: &TestEnv) {
     assert!(replay.status.success(), "{}", String::from_utf8_lossy(&replay.stderr));
 }
 
+/// Nobody answers, so it can go on: then its directory is still there.
+#[test]
+fn one_that_can_go_on_is_not_removed() {
+    let env = TestEnv::new();
+    let output = env.command(BLUEFLAME).arg("demo").output().unwrap();
+    let words = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(4), "{words}");
+    let (_, place) = words.rsplit_once("or `blueflame demo --keep ").unwrap();
+    let place = Path::new(place.trim_end().trim_end_matches('`'));
+    assert!(place.starts_with(env.path("tmp")) && place.join("project").is_dir(), "{words}");
+    std::fs::rename(place, env.path("kept")).unwrap();
+    assert!(demo(&env, &["--yes"]).status().unwrap().success());
+    everything_landed(&env);
+}
+
 #[test]
 fn it_lands_everything_by_itself() {
     let env = TestEnv::new();

@@ -6,7 +6,9 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Component, Path, PathBuf};
 
+use blueflame::executor::Ruling;
 use blueflame::ground::RealGround;
+use blueflame::hook;
 use blueflame_core::config;
 use blueflame_core::ids::Role;
 use blueflame_core::plan::{Plan, PlanContext};
@@ -25,6 +27,9 @@ const PLAN: &str = r#"{"tasks": [
   {"id": "task-002", "title": "Two", "description": "Do that.", "priority": 2,
    "cohesion_group": "a", "dependencies": ["task-001"], "file_locks": ["src/b/"]}
 ]}"#;
+
+const EVENT: &str = r#"{"session_id": "s", "hook_event_name": "PreToolUse", "cwd": "",
+  "tool_name": "Bash", "tool_input": {"command": "git status && ls src", "timeout": 5}}"#;
 
 struct Place {
     env: TestEnv,
@@ -272,4 +277,74 @@ fn no_plan_breaks_the_reader() {
         }
         Ok(())
     });
+}
+
+#[test]
+fn no_event_breaks_the_hook_and_what_it_takes_is_one() {
+    let place = Place::new();
+    let (taken, judged) = (std::cell::Cell::new(0), std::cell::Cell::new(0));
+    run(4_000, &spoiled(EVENT), |bytes| {
+        if let Ok(event) = hook::read_event(&bytes[..]) {
+            taken.set(taken.get() + 1);
+            let event: Value = serde_json::from_str(event.get()).expect("it was read");
+            prop_assert!(event["hook_event_name"].is_string(), "{event}");
+        }
+        // The same line as `policy check` reads it.
+        if let Ok(call) = serde_json::from_slice::<ToolCall>(&bytes) {
+            judged.set(judged.get() + 1);
+            let verdict = place.policy.judge(&call, &place.ground);
+            prop_assert_eq!(verdict.is_allowed(), verdict.details.is_empty());
+        }
+        Ok(())
+    });
+    assert!(taken.get() > 100 && judged.get() > 100, "{} and {}", taken.get(), judged.get());
+}
+
+#[test]
+fn no_answer_is_an_allowance_but_the_whole_of_one() {
+    const ALLOWED: &str = "{\"version\":1,\"decision\":\"allow\",\"reason\":\"\"}\n";
+    let allowed = std::cell::Cell::new(0);
+    run(4_000, &spoiled(ALLOWED), |bytes| {
+        if let Ok(Ruling::Allow) = hook::read_answer(&bytes) {
+            allowed.set(allowed.get() + 1);
+            let answer: Value = serde_json::from_slice(&bytes).expect("it was read");
+            prop_assert_eq!(&answer["version"], &json!(1));
+            prop_assert_eq!(&answer["decision"], &json!("allow"));
+            prop_assert_eq!(bytes.last(), Some(&b'\n'));
+        }
+        Ok(())
+    });
+    assert!(hook::read_answer(ALLOWED.as_bytes()).is_ok() && allowed.get() > 20);
+}
+
+/// The real `sed` says of a script whether it would read, write or run something.
+#[test]
+fn no_script_of_sed_that_is_allowed_does_more_than_pass_text_on() {
+    let place = Place::new();
+    let file = place.workspace().join("src/a");
+    let refusal = |script: &str| {
+        let mut command = std::process::Command::new("sed");
+        command.args(["--sandbox", "-n", script]).arg(&file);
+        let said = command.output().expect("sed is there").stderr;
+        String::from_utf8_lossy(&said).into_owned()
+    };
+    // Another `sed` than GNU's cannot be asked.
+    if !refusal("w x").contains("sandbox mode") {
+        return;
+    }
+    let piece = "(p|d|q|=|n|h|G|1|5|\\$|,|;|\n| |!|\\{|\\}|~2|\\+3|/|a|x|\\[|\\]|\\\\|/a/|/x y/|s/a/b/|\
+                 s/a/b/g|s/\\[a\\]/b/p|s\\|a\\|b\\||s,a,b,|I|M|g|e|w|r|w x|e x|r x|R x|W x|s/a/b/w x|s/a/x/e|F|z|#|y/a/b/|\
+                 b|t|:|i|c|l)";
+    let allowed = std::cell::Cell::new(0);
+    run(2_500, &prop::collection::vec(piece, 1..7), |pieces| {
+        let script = pieces.concat();
+        let line = format!("sed -n '{script}' src/a");
+        if place.judge("Bash", json!({ "command": line })).is_allowed() {
+            allowed.set(allowed.get() + 1);
+            let said = refusal(&script);
+            prop_assert!(!said.contains("sandbox mode"), "{script:?}: {said}");
+        }
+        Ok(())
+    });
+    assert!(allowed.get() > 100, "only {} were allowed", allowed.get());
 }

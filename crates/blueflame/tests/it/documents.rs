@@ -23,7 +23,11 @@ fn the_example_has_every_key_at_its_default() {
 
     let written: serde_json::Value = serde_json::to_value(reading.file.as_ref().unwrap()).unwrap();
     for path in config::key_paths() {
-        let own = if path.starts_with("gateway") { "my-model" } else { "my-agent" };
+        let own = match path.split('.').take(2).last() {
+            Some("prices") => "my-model",
+            Some("accounts") => "my-account",
+            _ => "my-agent",
+        };
         let pointer = format!("/{}", path.replace('*', own).replace('.', "/"));
         assert!(written.pointer(&pointer).is_some(), "the example lacks {path}");
         let key = path.rsplit('.').next().unwrap();
@@ -35,6 +39,7 @@ fn the_example_has_every_key_at_its_default() {
     let mut file = reading.file.unwrap();
     file.executors = config::file::Executors::default();
     file.gateway.prices.clear();
+    file.gateway.accounts.clear();
     file.gateway.ca_file = None;
     assert_eq!(file, ConfigFile::default());
 }

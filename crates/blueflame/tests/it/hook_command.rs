@@ -5,6 +5,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
+use std::{ffi::OsString, thread};
 
 use blueflame::executor::Ruling;
 use blueflame::hook;
@@ -101,6 +102,8 @@ fn a_denial_is_said_in_the_words_of_the_attempt() {
 fn input_that_is_no_event_is_denied() {
     let answerer = Answerer::saying(ALLOW);
     let socket = answerer.socket();
+    let (opened, closed) = ("[".repeat(100_000), "]".repeat(100_000));
+    let deep = format!("{{\"hook_event_name\":\"a\",\"b\":{opened}{closed}}}");
     let huge = format!("{{\"hook_event_name\":\"{}\"}}", "x".repeat(9 << 20));
     for (input, why) in [
         (&b""[..], "what it was told cannot be read"),
@@ -108,6 +111,12 @@ fn input_that_is_no_event_is_denied() {
         (b"{\"hook_event_name\":\"PreToolUse\"", "what it was told cannot be read"),
         (b"{\"hook_event_name\":\"PreToolUse\"} {}", "what it was told cannot be read"),
         (b"{\"tool_name\":\"Bash\"}", "hook_event_name"),
+        (b"{\"hook_event_name\":\"a\",\"hook_event_name\":\"b\"}", "duplicate field"),
+        (
+            b"{\"hook_event_name\":\"PreToolUse\",\"tool_input\":{\"command\":\"id\",\"command\":\"ls\"}}",
+            "the key `command` is said twice",
+        ),
+        (deep.as_bytes(), "recursion limit"),
         (b"{\"hook_event_name\":7}", "what it was told cannot be read"),
         (b"[]", "what it was told cannot be read"),
         (b"{\"hook_event_name\":\"Pre\xff\xfe\"}", "utf-8"),
@@ -209,6 +218,11 @@ fn breaking_down() {
             std::thread::sleep(Duration::from_secs(600));
             Ok(Ruling::Allow)
         }),
+        "asking" => {
+            let arguments = std::env::var("HOOK_ARGUMENTS").unwrap();
+            let arguments: Vec<OsString> = arguments.split(' ').map(OsString::from).collect();
+            hook::run_within(Duration::from_millis(300), arguments.into_iter())
+        }
         "stuck" => hook::verdict_within(Duration::from_millis(50), || {
             let _ = std::io::stdin().read(&mut [0]);
             Ok(Ruling::Allow)
@@ -218,16 +232,24 @@ fn breaking_down() {
 }
 
 fn broken(how: &str) -> Output {
+    broken_with(how, "", b"")
+}
+
+fn broken_with(how: &str, arguments: &str, event: &[u8]) -> Output {
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "hook_command::breaking_down", "--ignored", "--nocapture"])
         .env("HOOK_BREAKS", how)
+        .env("HOOK_ARGUMENTS", arguments)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // Held open: nothing comes, and no end either.
-    let input = child.stdin.take();
+    // Held open if nothing is to be said: nothing comes, and no end either.
+    let mut input = child.stdin.take();
+    if let Some(mut input) = input.take_if(|_| !event.is_empty()) {
+        input.write_all(event).unwrap();
+    }
     let mut output = child.wait_with_output().unwrap();
     drop(input);
     // The test runner has said something before.
@@ -246,4 +268,45 @@ fn a_panic_is_a_denial() {
 fn what_takes_too_long_is_a_denial() {
     assert_denied(&broken("late"), "no answer within");
     assert_denied(&broken("stuck"), "no answer within");
+}
+
+#[test]
+fn an_answer_that_stops_halfway_or_never_begins_is_a_denial() {
+    for half in ["", "{\"version\":1,\"decision\":\"allow\"}"] {
+        let hanging = Answerer::with(move |mut stream| {
+            let _ = BufReader::new(&stream).read_line(&mut String::new());
+            let _ = stream.write_all(half.as_bytes());
+            // It goes when the hook has gone.
+            let _ = stream.read(&mut [0]);
+        });
+        let socket = hanging.socket();
+        let arguments = format!("codex {} {} PROOF", socket.display(), std::process::id());
+        let output = broken_with("asking", &arguments, EVENT.as_bytes());
+        assert_denied(&output, "no answer within");
+    }
+}
+
+/// One that is not listened to is not waited for either.
+#[test]
+fn a_denial_does_not_need_anybody_to_hear_it() {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_blueflame"))
+        .args(["__hook", "codex", "/nowhere", "1", "PROOF"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop((child.stdout.take(), child.stderr.take()));
+    let mut input = child.stdin.take().unwrap();
+    let writing = thread::spawn(move || {
+        // A hundred megabytes, of which it reads as much as it likes.
+        let block = vec![b' '; 1 << 20];
+        for _ in 0..100 {
+            if input.write_all(&block).is_err() {
+                return;
+            }
+        }
+    });
+    assert_eq!(child.wait().unwrap().code(), Some(2));
+    writing.join().unwrap();
 }

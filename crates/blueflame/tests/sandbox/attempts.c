@@ -14,8 +14,10 @@
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/personality.h>
+#include <sys/ipc.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
+#include <sys/shm.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -99,6 +101,41 @@ int main(int c, char **v) {
     }
     if (is("root_init")) return told(open("/proc/1/root/etc", O_RDONLY));
     if (is("signal")) return told(kill(atoi(v[2]), 0));
+    // What others of the same user get of the machine, and share with it. They are
+    // left as they are.
+    if (is("limit_of")) {
+        struct rlimit now;
+        if (prlimit(atoi(v[2]), RLIMIT_CORE, 0, &now)) return told(-1);
+        return told(prlimit(atoi(v[2]), RLIMIT_CORE, &now, 0));
+    }
+    if (is("nice_of")) return told(setpriority(PRIO_PROCESS, atoi(v[2]), getpriority(PRIO_PROCESS, atoi(v[2]))));
+    if (is("nice_of_all")) return told(setpriority(PRIO_USER, 0, 19));
+    if (is("cores_of")) {
+        cpu_set_t set;
+        if (sched_getaffinity(atoi(v[2]), sizeof set, &set)) return told(-1);
+        return told(sched_setaffinity(atoi(v[2]), sizeof set, &set));
+    }
+    if (is("disk_of")) return told(syscall(SYS_ioprio_set, 1, atoi(v[2]), (2 << 13) | 4));
+    if (is("shared")) {
+        int id = shmget(IPC_PRIVATE, 4096, IPC_CREAT | 0600);
+        if (id >= 0) shmctl(id, IPC_RMID, 0);
+        return told(id);
+    }
+    if (is("queue")) {
+        long id = syscall(SYS_mq_open, "attempts", O_CREAT | O_RDWR, 0600, 0);
+        if (id >= 0) syscall(SYS_mq_unlink, "attempts");
+        return told(id);
+    }
+    if (is("lease")) {
+        int fd = open(v[2], O_RDONLY);
+        return told(fd < 0 ? -1 : fcntl(fd, F_SETLEASE, F_WRLCK));
+    }
+    if (is("datagram")) {
+        struct sockaddr_un to = {.sun_family = AF_UNIX};
+        strncpy(to.sun_path, v[2], sizeof to.sun_path - 1);
+        int s = socket(AF_UNIX, SOCK_DGRAM, 0);
+        return told(s < 0 ? -1 : sendto(s, "x", 1, 0, (void *)&to, sizeof to));
+    }
     // Terminals, keys, kernel interfaces
     if (is("tiocsti")) {
         int fd = open("/dev/tty", O_RDWR);
@@ -186,6 +223,24 @@ int main(int c, char **v) {
         char *block = taken(16);
         for (int i = 0; block && i < atoi(v[2]); i += 16)
             if (write(fd, block, 16 << 20) != 16 << 20) return told(-1);
+        return told(0);
+    }
+    // Slowly enough to be looked at.
+    if (is("memfds") || is("segments")) {
+        char *block = taken(16);
+        for (int i = 0; block && i < atoi(v[2]); i += 16) {
+            if (is("memfds")) {
+                if (write(memfd_create("b", 0), block, 16 << 20) != 16 << 20) return told(-1);
+            } else {
+                int id = shmget(IPC_PRIVATE, 16 << 20, IPC_CREAT | 0600);
+                char *at = id < 0 ? (void *)-1 : shmat(id, 0, 0);
+                if (at == (void *)-1) return told(-1);
+                shmctl(id, v[3] ? IPC_RMID : IPC_STAT, &(struct shmid_ds){0});
+                memcpy(at, block, 16 << 20);
+                shmdt(at);
+            }
+            usleep(50000);
+        }
         return told(0);
     }
     if (is("forkbomb")) {

@@ -226,6 +226,28 @@ impl Cage {
         launcher
     }
 
+    /// What comes of a command line in this tier.
+    pub fn tried_in(&mut self, tier: Tier, command: &str) -> Outcome {
+        let usual = std::mem::replace(&mut self.terms.tier, tier);
+        let outcome = self.run(everything(), command);
+        self.terms.tier = usual;
+        outcome
+    }
+
+    /// Somebody else of the same user, in no sandbox.
+    pub fn neighbour(&self) -> Command {
+        let mut sleep = match &self.user {
+            None => self.env.command("sleep"),
+            Some(_) => {
+                let mut setpriv = self.env.command("setpriv");
+                setpriv.args(["--reuid=65534", "--regid=65534", "--clear-groups", "sleep"]);
+                setpriv
+            }
+        };
+        sleep.arg("60").stdin(Stdio::null());
+        sleep
+    }
+
     /// The same, started by a shell that can be ended.
     pub fn started_by_another(&self, reach: Reach, command: &str) -> Command {
         const TELL: &str = "own=$1; shift; for word; do shift; [ \"$word\" = \"$own\" ] && word=$$; \

@@ -21,9 +21,10 @@ fn every_limit_holds_and_is_what_holds() {
         ("a large file", Limits { file_mb: Some(1), ..none() }, "head -c 2000000 /dev/zero > big"),
         ("a sparse file", Limits { file_mb: Some(1), ..none() }, "truncate -s 1G sparse"),
         ("a file in memory", Limits { file_mb: Some(1), ..none() }, "{POC} memfd 32"),
+        ("files in memory", Limits { memory_mb: Some(128), ..none() }, "{POC} memfds 320"),
         ("open files", Limits { open_files: Some(64), ..none() }, "{POC} fds 100"),
         ("the disk", Limits { disk_mb: Some(32), ..none() }, fill),
-        ("files without a name", Limits { disk_mb: Some(32), ..none() }, "{POC} nameless 160"),
+        ("files without a name", Limits { disk_mb: Some(32), ..none() }, "{POC} nameless 320"),
         (
             "processor time",
             Limits { cpu_seconds: Some(1), ..none() },
@@ -49,6 +50,57 @@ fn every_limit_holds_and_is_what_holds() {
     cage.terms.limits = Limits { file_mb: Some(1), ..none() };
     let outcome = cage.run(everything(), "{POC} unlimited");
     assert!(!outcome.worked(), "a limit was lifted: {outcome:?}");
+}
+
+/// In the weaker tier as well the kernel itself refuses, and not only the next look.
+#[test]
+fn the_kernel_counts_the_processes_of_ordinary_users() {
+    if attempts().is_none() {
+        return;
+    }
+    for tier in [Tier::Namespaces, Tier::Landlock] {
+        let Some(cage) = Cage::of_ordinary_user() else { return };
+        let mut cage = cage.in_tier(tier);
+        cage.terms.limits = Limits { processes: Some(100), ..Limits::default() };
+        let outcome = cage.run(everything(), "{POC} forkbomb 400");
+        let refused = outcome.stdout.contains("forkbomb: Resource temporarily unavailable");
+        assert!(refused, "{tier:?}: {outcome:?}");
+    }
+}
+
+/// Each makes a control group, where it is root, and tidies up what others left: not
+/// what somebody is about to enter.
+#[test]
+fn many_are_put_up_at_once() {
+    let cage = Cage::new();
+    std::thread::scope(|scope| {
+        let start = || scope.spawn(|| (0..6).map(|_| cage.run(everything(), "true")).collect());
+        let started: Vec<_> = (0..8).map(|_| start()).collect();
+        for outcomes in started {
+            let outcomes: Vec<crate::cage::Outcome> = outcomes.join().unwrap();
+            assert!(outcomes.iter().all(crate::cage::Outcome::worked), "{outcomes:?}");
+        }
+    });
+}
+
+/// Shared memory that nobody has in use: in a namespace of its own it counts, and
+/// where there is none it is not to be had.
+#[test]
+fn shared_memory_counts_or_is_refused() {
+    if attempts().is_none() {
+        return;
+    }
+    for (who, mut cage) in Cage::all_kinds() {
+        cage.terms.limits = Limits { memory_mb: Some(128), ..Limits::default() };
+        let outcome = cage.run(everything(), "{POC} segments 320");
+        assert!(!outcome.worked(), "{who}: {outcome:?}");
+        let said = if who.starts_with("namespaces") { &outcome.stderr } else { &outcome.stdout };
+        let expected =
+            if who.starts_with("namespaces") { "max_memory_mb" } else { "not permitted" };
+        assert!(said.contains(expected), "{who}: {outcome:?}");
+        let outcome = cage.run(everything(), "{POC} memfds 64");
+        assert!(outcome.worked(), "{who}: {outcome:?}");
+    }
 }
 
 #[test]

@@ -13,7 +13,7 @@ fn is_installed(program: &str) -> bool {
 }
 
 /// A program that has to be there, and what must work with it.
-const WORK: [(&str, &str, &str); 15] = [
+const WORK: [(&str, &str, &str); 16] = [
     (
         "git",
         "git",
@@ -65,6 +65,11 @@ const WORK: [(&str, &str, &str); 15] = [
         "Python with a database and a socket in the workspace",
         "python3",
         "python3 -c 'import socket, sqlite3\ns = socket.socket(socket.AF_UNIX); s.bind(\"own.sock\"); s.listen()\nsocket.socket(socket.AF_UNIX).connect(\"own.sock\")\nd = sqlite3.connect(\"x.db\"); d.execute(\"pragma journal_mode=wal\"); d.execute(\"create table t(a)\"); d.commit()'",
+    ),
+    (
+        "Java",
+        "javac",
+        "printf 'class A { public static void main(String[] a) { System.out.println(java.security.Security.getProviders().length); } }' > A.java && javac A.java && java A",
     ),
     (
         "Node with a server on all addresses, reached at one",

@@ -1,6 +1,7 @@
 //! The second tier, without namespaces: what it holds, and that work goes on.
 
-use std::os::unix::net::UnixListener;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::{UnixDatagram, UnixListener};
 
 use blueflame::sandbox::Tier;
 use rustix::pty::OpenptFlags;
@@ -37,6 +38,57 @@ fn landlock_and_the_broker_hold() {
         assert!(outside.worked(), "it fails outside, too: {command}: {outside:?}");
         let confined = inside.run(only(&["src"]), command);
         assert!(!confined.worked(), "{command}: {confined:?}");
+    }
+}
+
+/// Other processes of the same user are the person's and ours: how much of the
+/// machine they get, what they share and the sockets that need no connection. Tried
+/// by an ordinary user on a process of its own outside, which the kernel allows.
+#[test]
+fn other_processes_of_the_user_are_left_alone() {
+    if attempts().is_none() {
+        return;
+    }
+    for mut cage in [Some(Cage::new()), Cage::of_ordinary_user()].into_iter().flatten() {
+        let letters = cage.env.path("human/letters");
+        let socket = UnixDatagram::bind(&letters).unwrap();
+        std::fs::set_permissions(&letters, std::fs::Permissions::from_mode(0o777)).unwrap();
+        let mut wrong = Vec::new();
+        for command in [
+            "{POC} limit_of $THEM",
+            "{POC} nice_of $THEM",
+            "{POC} cores_of $THEM",
+            "{POC} disk_of $THEM",
+            "{POC} nice_of_all",
+            "{POC} shared",
+            "{POC} queue",
+            "{POC} datagram {HUMAN}/letters",
+        ] {
+            // Somebody else of the same user, who is not below the sandbox.
+            let mut them = cage.neighbour().spawn().unwrap();
+            let with_them = command.replace("$THEM", &them.id().to_string());
+            let free = cage.tried_in(Tier::Off, &with_them);
+            let confined = cage.tried_in(Tier::Landlock, &with_them);
+            them.kill().unwrap();
+            them.wait().unwrap();
+            if !free.worked() || confined.worked() {
+                wrong.push(format!("{command}: outside {free:?}, inside {confined:?}"));
+            }
+        }
+        assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+        drop(socket);
+    }
+}
+
+/// What a program does to itself it may.
+#[test]
+fn its_own_processes_are_its_own_to_arrange() {
+    let cage = Cage::new().in_tier(Tier::Landlock);
+    for command in
+        ["nice -n 5 true", "ulimit -S -n 64 && true", "taskset -c 0 true", "ionice -c 3 true"]
+    {
+        let outcome = cage.run(everything(), command);
+        assert!(outcome.worked(), "{command}: {outcome:?}");
     }
 }
 

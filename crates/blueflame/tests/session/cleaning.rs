@@ -133,6 +133,33 @@ fn work_that_broke_a_rule_is_kept_where_it_is_said_to_be_until_the_cleanup() {
 }
 
 #[test]
+fn commits_on_another_branch_are_kept_until_the_cleanup() {
+    let mut calls = commit("task-001", &[("src/a.txt", "a\n")]);
+    calls.push(bash("sh aside.sh"));
+    let script = Script::new()
+        .attempt("task-001", 1, &calls)
+        .works("task-001", &[("src/a.txt", "a\n")])
+        .passes();
+    let stage = Stage::new("");
+    let config = stage.read("blueflame.yaml").replace("\"sh wait.sh\"", "\"sh aside.sh\"");
+    let aside = "git checkout -qb aside && git commit -q --allow-empty -m 'feat: aside'\n\
+                 git checkout -q -\n";
+    let stage = stage
+        .with_file("aside.sh", aside)
+        .with_file("blueflame.yaml", &config)
+        .plan(&plan(&[task("task-001", "one", "src/a.txt")]))
+        .script(&script)
+        .decisions(APPROVE);
+    stage.run().exits(0);
+    assert_eq!(stage.outcomes("task-001"), ["violated", "finished"]);
+    let name = format!("refs/blueflame/{}/elsewhere/task-001.a1/1", stage.session_id());
+    assert_eq!(stage.git(&["log", "-1", "--format=%s", &name]).trim(), "feat: aside");
+    stage.blueflame(&["cleanup"]).exits(0);
+    assert_eq!(stage.git(&["for-each-ref", &name]), "");
+    assert_eq!(stage.read("src/a.txt"), "a\n");
+}
+
+#[test]
 fn a_session_that_can_go_on_keeps_everything_and_goes_on() {
     let tasks = [task("task-001", "one", "src/a.txt")];
     let mut calls = vec![bash("sh wait.sh go")];

@@ -21,6 +21,7 @@ mod script;
 mod soak;
 mod stage;
 mod stopping;
+mod strays;
 mod summary;
 mod surroundings;
 #[path = "../it/terminal.rs"]

@@ -101,6 +101,47 @@ fn a_merger_that_leaves_changes_uncommitted_is_not_done() {
     stage.assert_tidy();
 }
 
+/// Its commits do not land, but its files do: they are looked over like any other's.
+#[test]
+fn what_a_merger_leaves_is_inspected() {
+    let tasks =
+        [task("task-001", "one", "src/shared.txt"), task("task-002", "two", "src/shared.txt")];
+    let output = json!({"status": "resolved", "notes": "Both.", "issues": []});
+    let script = Script::new()
+        .works("task-001", &[("src/shared.txt", "one\n")])
+        .works("task-002", &[("src/shared.txt", "two\n")])
+        .reply(json!({"when": {"role": "merger", "turn": 0}, "call": [bash("sh settle.sh")]}))
+        .reply(json!({"when": {"role": "merger"}, "output": output}))
+        .passes();
+    let stage = Stage::new(MANY);
+    let marker = stage.env.path("settled").display().to_string();
+    let key = concat!("AKIA", "Z7Q2N4KD83HFMW5T");
+    // The first merger leaves a key, the second does not.
+    let settle = format!(
+        "test -e {marker} && text='one and two' || text={key}; touch {marker}\n\
+         echo \"$text\" > src/shared.txt; git commit -q --all -m 'feat: x'\n"
+    );
+    let config = stage.read("blueflame.yaml").replace("\"sh wait.sh\"", "\"sh settle.sh\"");
+    let config = config.replace("sandbox: {", "sandbox: {mode: off, ");
+    let stage = stage
+        .with_file("settle.sh", &settle)
+        .with_file("blueflame.yaml", &config)
+        .with_file("src/shared.txt", "none\n")
+        .plan(&plan(&tasks))
+        .script(&script)
+        .decisions(APPROVE);
+    stage.run().exits(0);
+    let ends = stage.events("agent.exited").into_iter();
+    let mergers = ends.filter(|it| it["agent"].as_str().unwrap().starts_with("merger"));
+    let outcomes: Vec<_> = mergers.map(|it| it["outcome"].clone()).collect();
+    let kinds: Vec<_> = outcomes.iter().map(|it| it["kind"].clone()).collect();
+    assert_eq!(kinds, ["violated", "finished"], "{outcomes:?}");
+    let violation = outcomes[0]["violations"][0].as_str().unwrap();
+    assert!(violation.starts_with("changes.secret: `src/shared.txt` line 1"), "{violation}");
+    assert_eq!(stage.read("src/shared.txt"), "one and two\n");
+    assert!(!stage.git(&["log", "-p", "main"]).contains(&format!("+{key}")));
+}
+
 #[test]
 fn a_worker_without_a_commit_is_tried_again() {
     let stage = one_task(Script::new().idles("task-001", 1));

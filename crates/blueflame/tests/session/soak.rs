@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use crate::script::{Script, Task, bash, commit, plan, subject, task};
-use crate::stage::{Running, Stage, resident_kilobytes, wait_until};
+use crate::stage::{Again, Running, Stage, resident_kilobytes, wait_until};
 
 const DECISIONS: &str = "plan: [approve]\nchangesets: {'*': approve}\nsession: []\n";
 
@@ -174,6 +174,9 @@ fn a_long_session_holds_no_more_at_its_end_than_at_its_start() {
          token_budget: {planner_usd: 0, worker_usd: 0, validator_usd: 0, merger_usd: 0}\n";
     let stage = Stage::new(config).plan(&plan(&tasks(count))).script(&script(count));
     let stage = stage.decisions(DECISIONS);
+    let _again = Again(format!(
+        "BLUEFLAME_SOAK_TASKS={count} cargo test -p blueflame --test session soak -- --nocapture"
+    ));
     let refs = refs_of(&stage);
     let mut running = stage.begin();
     let mut followed = Followed::default();
@@ -195,14 +198,24 @@ fn a_long_session_holds_no_more_at_its_end_than_at_its_start() {
 
     let early = PerEvent::between(&samples[0], &samples[1]);
     let late = PerEvent::between(&samples[2], &samples[3]);
-    let resident: Vec<u64> = samples.iter().map(|it| it.resident_kb).collect();
     let story = format!(
-        "{count} tasks\nat the start {start:?}\nat the end   {end:?}\n\
-         around {window} early tasks {early:?}\nand as many late ones {late:?}\n\
-         kB of memory on the way {resident:?}, time ratio {:.2}, events for each task {:.2}",
+        "{count} tasks, {} events, {:.2} for each task; held at the start {:?}, at the end {:?}; \
+         kB of memory {} then {:?} then {}; journal bytes for each event {:.1} then {:.1}; \
+         processor ms for each event {:.2} then {:.2}, x{:.2}; time x{:.2}",
+        end.events,
+        whole(end.events - start.events) / whole(count - 1),
+        start.holds(),
+        end.holds(),
+        start.resident_kb,
+        samples.iter().map(|it| it.resident_kb).collect::<Vec<_>>(),
+        end.resident_kb,
+        early.journal_bytes,
+        late.journal_bytes,
+        early.processor_ms,
+        late.processor_ms,
+        late.processor_ms / early.processor_ms,
         (samples[3].at - samples[2].at).as_secs_f64()
             / (samples[1].at - samples[0].at).as_secs_f64(),
-        whole(end.events - start.events) / whole(count - 1),
     );
     println!("{story}");
     assert_eq!(start.holds(), end.holds(), "{story}");

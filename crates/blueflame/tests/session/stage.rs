@@ -287,6 +287,12 @@ impl Stage {
         assert!(replay.stderr.contains("decisions all as this version takes them"), "{replay}");
     }
 
+    /// Everything that is shown of the state.
+    pub fn views(&self) -> [String; 3] {
+        ["tasks.yaml", "agents.json", "status.json"]
+            .map(|name| self.read(&format!(".blueflame/{name}")))
+    }
+
     pub fn workspaces(&self) -> Vec<String> {
         let Ok(sessions) = fs::read_dir(self.repository().join(".trees")) else {
             return Vec::new();
@@ -429,6 +435,18 @@ impl Told {
     pub fn says(self, text: &str) -> Told {
         assert!(self.stderr.contains(text), "`{text}` is not in: {self}");
         self
+    }
+}
+
+/// Whatever fails while this is there, it is said how to repeat it.
+pub struct Again(pub String);
+
+impl Drop for Again {
+    #[expect(clippy::print_stderr, reason = "a test that fails tells how to repeat it")]
+    fn drop(&mut self) {
+        if thread::panicking() {
+            eprintln!("repeat this one with: {}", self.0);
+        }
     }
 }
 

@@ -27,7 +27,7 @@ pub use schema::{key_paths, schema};
 
 use crate::forecast::Estimates;
 use crate::hook::Hook;
-use crate::ids::{ExecutorName, Role, SessionId};
+use crate::ids::{AccountName, ExecutorName, Role, SessionId};
 use crate::lock_path::LockPath;
 use crate::money::{Budget, Usd};
 use crate::path_pattern::PathPattern;
@@ -81,6 +81,7 @@ pub struct Concurrency {
 #[derive(Clone, Debug)]
 pub struct Limits {
     pub agent_timeout: Duration,
+    pub idle_timeout: Duration,
     pub heartbeat_interval: Duration,
     pub max_retries: u32,
     pub max_wave_cycles: u32,
@@ -113,6 +114,12 @@ pub struct Executors {
     /// For each role the executors to try, best first; never empty.
     pub chains: PerRole<Vec<ExecutorName>>,
     pub custom: BTreeMap<ExecutorName, CustomExecutor>,
+    /// The accounts of those that do not use the main one.
+    pub accounts: BTreeMap<ExecutorName, AccountName>,
+    /// The models of those that cannot use the one of the role.
+    pub models: BTreeMap<ExecutorName, String>,
+    /// How many agents an executor may have at a time.
+    pub at_most: BTreeMap<ExecutorName, u32>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -135,6 +142,49 @@ pub struct Gateway {
     pub record: bool,
     /// By the full name of a model; they come before the known ones.
     pub prices: BTreeMap<String, ModelPrice>,
+    /// Besides the main one, which is described above.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub accounts: BTreeMap<AccountName, Account>,
+}
+
+/// An account at a provider: where requests go, and in whose name.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Account {
+    pub upstream: Upstream,
+    pub credential_env: String,
+    pub passthrough_auth: bool,
+    pub ca_file: Option<String>,
+}
+
+impl Executors {
+    /// The account that an executor's requests are made with.
+    pub fn account_of(&self, executor: &ExecutorName) -> &AccountName {
+        self.accounts.get(executor).unwrap_or(AccountName::main())
+    }
+}
+
+impl Gateway {
+    /// The same with an account in place of the main one, and without the others. A
+    /// replay is of everything: nothing may reach a provider beside it.
+    #[must_use]
+    pub fn with_account(&self, name: &AccountName) -> Gateway {
+        let mut gateway = Gateway { accounts: BTreeMap::new(), ..self.clone() };
+        let replayed = matches!(self.upstream, Upstream::Replay(_));
+        if let Some(account) = self.accounts.get(name).filter(|_| !replayed).cloned() {
+            gateway.upstream = account.upstream;
+            gateway.credential_env = account.credential_env;
+            gateway.passthrough_auth = account.passthrough_auth;
+            gateway.ca_file = account.ca_file;
+        }
+        gateway
+    }
+
+    /// The variables that hold keys, of all accounts.
+    pub fn credential_variables(&self) -> impl Iterator<Item = &str> {
+        let others = self.accounts.values().map(|account| account.credential_env.as_str());
+        std::iter::once(self.credential_env.as_str()).chain(others)
+    }
 }
 
 /// Dollars for a million tokens.
@@ -273,6 +323,8 @@ impl Config {
             warn_percent: self.limits.warn_percent,
             waves: self.waves,
             executors: self.executors.chains.clone(),
+            accounts: self.executors.accounts.clone(),
+            executor_caps: self.executors.at_most.clone(),
             publish: self.merge.target == MergeTarget::Base,
             hooks: Hook::ALL.into_iter().filter(|it| self.hooks.command(*it).is_some()).collect(),
             estimates: self.estimates.clone(),

@@ -147,6 +147,10 @@ fn one_problem_each() {
             "error: `limits.agent_timeout` has no unit, got `300` @ 300",
         ),
         (
+            "limits: {idle_timeout: 0s}",
+            "error: `limits.idle_timeout` must be at least 1s, got `0s` @ 0s",
+        ),
+        (
             "limits: {heartbeat_interval: 10m}",
             "warning: `limits.heartbeat_interval` is not shorter than the agent timeout @ 10m",
         ),
@@ -206,6 +210,26 @@ fn one_problem_each() {
         (
             "executors: {default: cloude}",
             "error: `executors.default` is not a known executor, got `cloude` @ cloude",
+        ),
+        (
+            "executors: {accounts: {codex: openai}}",
+            "error: `executors.accounts.codex` is not a known account, got `openai` @ openai",
+        ),
+        (
+            "executors: {at_most: {codex: 0}}",
+            "error: `executors.at_most.codex` must be at least 1, got `0` @ 0",
+        ),
+        (
+            "executors: {models: {codx: gpt-5}}",
+            "error: `executors.models.codx` is not a known executor, got `codx` @ gpt-5",
+        ),
+        (
+            "gateway: {accounts: {main: {upstream: openai, credential_env: A}}}",
+            "error: `gateway.accounts.main` is what `gateway` itself describes @ {upstream: openai, credential_env: A}",
+        ),
+        (
+            "gateway: {accounts: {b: {upstream: 'replay:ses-20260206-143022'}}}",
+            "error: `gateway.accounts.b.upstream` cannot be a replay @ replay:ses-20260206-143022",
         ),
         (
             "executors: {fallback: [x]}",
@@ -380,6 +404,9 @@ fn what_is_shown_can_be_read_again_and_means_the_same() {
             "executors: {validator: mine, fallback: [embedded], custom: {mine: {command: [a, '--b'], dialect: claude-stream}}}",
         ),
         v2(
+            "gateway: {accounts: {b: {upstream: 'https://b.example'}}}\nexecutors: {accounts: {codex: b}, at_most: {codex: 1}, models: {codex: m}}",
+        ),
+        v2(
             "validation: {commit_format: {pattern: '^\\d+ é'}}\npermissions: {blocked_tools: [Bash]}",
         ),
     ] {
@@ -404,6 +431,36 @@ fn executors_are_tried_in_order_without_repeats() {
     };
     assert_eq!(names(&rules.executors.worker), "codex claude embedded");
     assert_eq!(names(&rules.executors.validator), "mine claude codex embedded");
+}
+
+#[test]
+fn an_executor_may_have_an_account_a_model_and_a_limit_of_its_own() {
+    let config = good(&v2(
+        "gateway: {record: true, accounts: {other: {upstream: openai, credential_env: B}}}\n\
+         executors: {fallback: [codex], accounts: {codex: other}, models: {codex: gpt-5}, \
+         at_most: {codex: 2}}",
+    ));
+    let (claude, codex) =
+        (ExecutorName::new("claude").unwrap(), ExecutorName::new("codex").unwrap());
+    let rules = config.rules();
+    assert_eq!(rules.account_of(&claude).as_str(), "main");
+    assert_eq!(rules.account_of(&codex).as_str(), "other");
+    assert_eq!(rules.executor_caps[&codex], 2);
+    assert_eq!(config.executors.models[&codex], "gpt-5");
+    let main = config.gateway.with_account(rules.account_of(&claude));
+    assert_eq!(
+        (main.upstream, main.credential_env.as_str()),
+        (Upstream::Anthropic, "ANTHROPIC_API_KEY")
+    );
+    let other = config.gateway.with_account(rules.account_of(&codex));
+    assert_eq!((other.upstream, other.credential_env.as_str()), (Upstream::OpenAi, "B"));
+    assert!(other.record, "what is not said of an account is the same for all");
+    // A replay is of everything.
+    let replayed = Gateway {
+        upstream: Upstream::Replay(SessionId::new("ses-20260206-143022").unwrap()),
+        ..config.gateway
+    };
+    assert_eq!(replayed.with_account(rules.account_of(&codex)).upstream, replayed.upstream);
 }
 
 #[test]

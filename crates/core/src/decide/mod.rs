@@ -4,6 +4,7 @@
 //! then performs it. Asked again before anything new has happened, the answer
 //! is empty: everything that was asked for shows in the state as begun.
 
+mod choice;
 mod errand;
 mod merge;
 mod proof;
@@ -11,7 +12,7 @@ mod schedule;
 
 use jiff::Timestamp;
 
-use crate::event::{Deferral, End, Event, PlannedChangeset, Wave, Work};
+use crate::event::{Deferral, End, Event, PassedOver, PlannedChangeset, Wave, Work};
 use crate::gate::Gate;
 use crate::hook::Occasion;
 use crate::ids::{AgentId, ChangesetId, ExecutorName, Oid, TaskId};
@@ -34,6 +35,7 @@ pub enum Action {
         executor: ExecutorName,
         cap: Budget,
         grant: Budget,
+        passed_over: Vec<PassedOver>,
     },
     Grant {
         agent: AgentId,
@@ -108,9 +110,9 @@ impl Action {
                 Event::CycleStarted { cycle, config: config.to_owned() }
             }
             Action::StartValidation => Event::ValidationStarted,
-            Action::Spawn { work, executor, cap, grant } => {
+            Action::Spawn { work, executor, cap, grant, passed_over } => {
                 let agent = AgentId::from_number(work.role(), agent_number);
-                Event::AgentClaimed { agent, work, executor, cap, grant }
+                Event::AgentClaimed { agent, work, executor, cap, grant, passed_over }
             }
             Action::Grant { agent, grant } => Event::Granted { agent, grant },
             Action::StopAgent { agent } => Event::StopSent { agent },

@@ -4,10 +4,12 @@
 //! they take: seats, files, memory and money. Tasks are served by priority;
 //! one whose files are taken is passed over, and the next one may go.
 
+use jiff::Timestamp;
+
 use crate::event::Work;
 use crate::gate::Gate;
 use crate::hook::{Hook, Occasion};
-use crate::ids::{ExecutorName, Role};
+use crate::ids::Role;
 use crate::lock_path::LockPath;
 use crate::state::State;
 use crate::state::crew::Room;
@@ -15,6 +17,7 @@ use crate::state::hooks::HookStands;
 use crate::state::merging::Changeset;
 use crate::state::task::{Phase, Step};
 
+use super::choice::{self, Choice, Engaged};
 use super::{Action, Draft};
 
 pub(super) struct Desk<'a> {
@@ -27,8 +30,9 @@ pub(super) struct Desk<'a> {
     anyone_busy: bool,
     /// Something wanted money and there was none.
     short_of_money: bool,
-    /// Something wanted an agent while the provider asks for a pause.
-    held_by_pause: bool,
+    engaged: Engaged,
+    /// Something wanted an agent while the provider asks for a pause until then.
+    opens: Option<Timestamp>,
 }
 
 impl<'a> Desk<'a> {
@@ -42,7 +46,8 @@ impl<'a> Desk<'a> {
             seats: state.seats_in_memory().saturating_sub(live),
             anyone_busy: state.crew.anyone_busy(),
             short_of_money: false,
-            held_by_pause: false,
+            engaged: Engaged::now(state),
+            opens: None,
         };
         desk.stop_doomed();
         desk.answer_requests();
@@ -109,11 +114,15 @@ impl<'a> Desk<'a> {
                 continue;
             }
             let work = Work::Develop { task: task.spec.id.clone(), attempt: task.attempts + 1 };
-            if !self.spawn(work) {
-                return;
+            match self.spawn(work) {
+                Spawned::Yes => {
+                    free -= 1;
+                    held.extend(locks);
+                }
+                // Another task may be for another executor.
+                Spawned::NotByThese => {}
+                Spawned::No => return,
             }
-            free -= 1;
-            held.extend(locks);
         }
     }
 
@@ -130,7 +139,7 @@ impl<'a> Desk<'a> {
             }
             for task in board.queue(Step::Accepted).take(free) {
                 let work = Work::Validate { task: task.spec.id.clone(), attempt: task.attempts };
-                if !self.spawn(work) {
+                if self.spawn(work) == Spawned::No {
                     break;
                 }
             }
@@ -167,33 +176,28 @@ impl<'a> Desk<'a> {
         }
     }
 
-    /// The executor to use after some were found wanting; the last one is
-    /// kept when there is nobody left to try.
-    fn executor(&self, work: &Work) -> Option<ExecutorName> {
-        let mut chain = self.state.executor_chain(work);
-        chain.truncate(self.state.executors_failed(work) + 1);
-        chain.pop().cloned()
-    }
-
-    /// Starts an agent if nothing stands against it; says whether it did.
-    fn spawn(&mut self, work: Work) -> bool {
-        let Some(executor) = self.executor(&work) else { return false };
+    /// Starts an agent if nothing stands against it.
+    fn spawn(&mut self, work: Work) -> Spawned {
         if self.state.crew.is_closed() || self.seats == 0 {
-            return false;
+            return Spawned::No;
         }
-        if self.state.paused_until.is_some() {
-            self.held_by_pause = true;
-            return false;
-        }
+        let (executor, passed_over) = match choice::executor(self.state, &self.engaged, &work) {
+            Choice::Take { executor, passed_over } => (executor, passed_over),
+            Choice::Wait { until } => {
+                self.opens = self.opens.into_iter().chain(until).min();
+                return Spawned::NotByThese;
+            }
+        };
         let cap = *self.state.rules.agent_budgets.of(work.role());
         let Some(grant) = self.room.first_share(cap) else {
             self.short_of_money |= self.room.is_empty();
-            return false;
+            return Spawned::No;
         };
         self.seats -= 1;
+        self.engaged.one_more(&executor);
         self.anyone_busy = true;
-        self.draft.actions.push(Action::Spawn { work, executor, cap, grant });
-        true
+        self.draft.actions.push(Action::Spawn { work, executor, cap, grant, passed_over });
+        Spawned::Yes
     }
 
     /// Closes with what holds everything up: money, if nobody at work could
@@ -202,9 +206,19 @@ impl<'a> Desk<'a> {
         if self.short_of_money && !self.anyone_busy && !self.state.crew.is_closed() {
             self.draft.questions.push(Gate::Budget);
         }
-        if let (true, Some(at)) = (self.held_by_pause, self.state.paused_until) {
+        if let Some(at) = self.opens {
             self.draft.actions.push(Action::WaitUntil { at });
         }
         self.draft
     }
+}
+
+/// Whether an agent is started.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Spawned {
+    Yes,
+    /// Not by any of the executors for that work, for now.
+    NotByThese,
+    /// No agent can be, whoever runs it.
+    No,
 }

@@ -120,8 +120,26 @@ shapes! {
     Sure "an Okta token" r#"(?i)\bokta.{0,30}["'\s:=]+00[A-Za-z0-9_=-]{40}\b"# concat!("okta", "_token = \"00a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8s9T0\""),
     Sure "a Facebook token" r"\bEAA[MC][A-Za-z0-9]{100,}\b" concat!("EAAC", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8s9T0u1V2w3X4y5Z6a7B8c9D0e1F2g3H4i5J6k7L8m9N0o1P2q3R4s5T6u7V8w9X0y1Z2"),
     Sure "an OpenShift token" r"\bsha256~[A-Za-z0-9_-]{43}\b" concat!("sha256~", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8s9T0u1V"),
+    Sure "a Supabase secret" r"\bsb_secret_[A-Za-z0-9_-]{30,}" concat!("sb_secret_", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P"),
+    Sure "a Render key" r"\brnd_[A-Za-z0-9]{28,}\b" concat!("rnd_", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6"),
+    Sure "a Contentful token" r"\bCFPAT-[A-Za-z0-9_-]{43}" concat!("CFPAT-", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8s9T0u1V"),
+    Sure "a Dropbox token" r"\bsl\.(u\.)?[A-Za-z0-9_-]{130,}" concat!("sl.", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8s9T0u1V2w3X4y5Z6a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8s9T0u1V2w3X4y5Z6a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5"),
+    Sure "a Buildkite token" r"\bbk(ua|aj|ct)_[0-9a-f]{40}\b" concat!("bkua_", "0123456789abcdef0123456789abcdef01234567"),
+    Sure "a HubSpot token" r"\bpat-(na|eu|ap)[0-9]-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b" concat!("pat-na1-", "01234567-89ab-cdef-0123-456789abcdef"),
+    Sure "a LaunchDarkly key" r"\b(sdk|api)-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b" concat!("sdk-", "01234567-89ab-cdef-0123-456789abcdef"),
+    Sure "a Mapbox secret" r"\bsk\.eyJ1[A-Za-z0-9_-]{40,}\.[A-Za-z0-9_-]{20,}" concat!("sk.eyJ1", "IjoiYWNtZSIsImEiOiJjazFhMmIzYzRkNWU2ZjdnOGg5aTBqIn0.a1B2c3D4e5F6g7H8i9J0k1"),
+    Sure "a Google refresh token" r"(^|[^A-Za-z0-9/:])1//0[A-Za-z0-9_-]{40,}" concat!("1//0", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8s9T0u1V2w3"),
+    Sure "a Mailgun key of the newer kind" r"\b[0-9a-f]{32}-[0-9a-f]{8}-[0-9a-f]{8}\b" concat!("0123456789abcdef0123456789abcdef-", "01234567-89abcdef"),
+    Sure "an Azure shared access signature" r"[?&;]sig=([A-Za-z0-9+/]|%2[BbFf]){43,60}(=|%3[Dd])" concat!("https://acme.blob.core.windows.net/c?sp=r&", "sig=a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8s9T0u1V%3D"),
+    Sure "an npm login" r"(?i):_(authToken|password)\s*=\s*[\x22']?[A-Za-z0-9+/=_.-]{16,}" concat!("//npm.acme.io/:_auth", "Token=01234567-89ab-cdef-0123-456789abcdef"),
+    Sure "a key of a service that draws UUIDs" r#"(?i)\b(heroku_?api_?key|snyk_?token|codecov_?token)["']?\s*[:=]\s*["']?[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b"# concat!("HEROKU_", "API_KEY=01234567-89ab-cdef-0123-456789abcdef"),
+    Sure "a Laravel key" r"\bAPP_KEY\s*=\s*[\x22']?base64:[A-Za-z0-9+/]{43}=" concat!("APP_", "KEY=base64:a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8s9T0u1V="),
+    Sure "a WireGuard key" r"\b(PrivateKey|PresharedKey)\s*=\s*[A-Za-z0-9+/]{43}=" concat!("Private", "Key = a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8s9T0u1V="),
+    Sure "a private key in JSON" r#"\\?"d\\?"\s*:\s*\\?"[A-Za-z0-9_-]{42,}\\?""# concat!("{\"kty\":\"EC\",\"", "d\":\"a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8s9T0u1V\"}"),
+    Sure "a private key without its head" r"\b(MII[A-Za-z0-9+/]{3}IBADANBgkqhkiG9w0BAQEFAASC|MII[A-Za-z0-9+/]{3}IBAAKC[A-Za-z0-9+/]{40}|MHcCAQEEI[A-Za-z0-9+/]{40}|MC4CAQAwBQYDK2VwBCIEI[A-Za-z0-9+/]{30}|MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0w)" concat!("MHcCAQEEI", "B1qqtMW0xolKkeooNcmAWaLhhh4qHTyGv1b2C3d4E5f"),
+    Likely "a password hash" r"(^|[:\x22'\s=])\$(1|5|6|y|apr1)\$[A-Za-z0-9./=,$]{30,}" concat!("admin:$apr1$", "9t7ukOUc$pG9MzUgBoE3PbvJpYFbf8t"),
     Likely "a JSON web token" r"\beyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}" concat!("eyJhbGciOiJIUzI1NiJ9.", "eyJzdWIiOiIxMjM0NSJ9.0123456789ab"),
-    Likely "an authorization header" r#"(?i)\bauthorization["']?\s*[:=,]\s*["']?(bearer|basic|token)\s+[A-Za-z0-9+/_.=-]{20,}"# concat!("Authorization: Bearer ", "a1B2c3D4e5F6g7H8i9J0k1L2"),
+    Likely "an authorization header" r#"(?i)\bauthorization["']?\s*[:=,]\s*["']?(bearer|basic|token)\s+[A-Za-z0-9+/_.=-]{20,}"# concat!("Authorization: Bearer ", "some-token-of-somebody-there"),
 }
 
 /// Words by which documentation marks a key that is none.
@@ -137,9 +155,9 @@ struct Compiled {
 
 static COMPILED: LazyLock<Compiled> = LazyLock::new(|| {
     // Keys are plain ASCII, and so may the borders of words be: it is much
-    // quicker.
+    // quicker. A key may be a part of a name.
     let patterns: Vec<String> =
-        SHAPES.iter().map(|shape| shape.pattern.replace(r"\b", r"(?-u:\b)")).collect();
+        SHAPES.iter().map(|shape| shape.pattern.replace(r"\b", r"(?-u:\b|_)")).collect();
     Compiled {
         any: RegexSet::new(&patterns).expect("the patterns stand above and are tested"),
         each: patterns
@@ -152,12 +170,17 @@ static COMPILED: LazyLock<Compiled> = LazyLock::new(|| {
 /// The keys in a piece of a line, each kind once.
 pub(super) fn in_line(line: &str) -> Vec<Key<'_>> {
     let mut keys = shaped(line);
+    let sure = |keys: &[Key<'_>]| keys.iter().any(|key| key.certainty == Certainty::Sure);
     // What has a shape of its own needs no name.
-    if keys.is_empty() {
+    if !sure(&keys) {
         keys.extend(hidden(line));
     }
-    if keys.is_empty() {
-        keys.extend(key_values::in_line(line));
+    if !sure(&keys) {
+        match key_values::in_line(line) {
+            Some(key) if key.certainty == Certainty::Sure => keys = vec![key],
+            Some(key) if keys.is_empty() => keys.push(key),
+            Some(_) | None => {}
+        }
     }
     keys
 }

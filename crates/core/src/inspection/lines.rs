@@ -5,6 +5,7 @@ use crate::policy::Rule;
 
 use super::key_shapes::{self, Certainty, Key};
 use super::literals;
+use super::readings;
 use super::windows::{beginning, windows};
 use super::wording::{entropy, has_words};
 use super::{Commit, FileChange, Inspection, Line, Lines};
@@ -13,12 +14,13 @@ use super::{Commit, FileChange, Inspection, Line, Lines};
 pub(super) fn inspect(found: &mut Inspection, change: &FileChange, commit: Option<&Commit>) {
     let path = &change.path;
     let Lines { added, removed, .. } = &change.lines;
+    if change.before.is_none() && change.after.is_some() {
+        keys(found, path, &[], &format!("the name of `{path}`"), commit);
+    }
+    across(found, change, commit);
     for (at, line) in added.iter().enumerate() {
         let place = format!("`{path}` line {}", line.number);
         keys(found, &line.text, removed, &place, commit);
-        if let Some(next) = added.get(at + 1) {
-            across(found, [line, next], removed, &place, commit);
-        }
         if let Some(text) = private_key(&added[at..]) {
             let key = Key { name: "a private key", certainty: Certainty::Sure, text };
             tell(found, key, removed, &place, commit);
@@ -53,11 +55,11 @@ pub(super) fn keys(
 ) {
     for piece in windows(text) {
         let keys = key_shapes::in_line(piece);
-        if keys.is_empty()
-            && let Some(joined) = literals::joined(piece)
-        {
-            for key in key_shapes::in_line(&joined) {
-                tell(found, key, replaced, place, commit);
+        if keys.is_empty() {
+            for reading in readings::others(piece) {
+                for key in key_shapes::in_line(&reading) {
+                    tell(found, key, replaced, place, commit);
+                }
             }
         }
         for key in keys {
@@ -66,18 +68,24 @@ pub(super) fn keys(
     }
 }
 
-/// Looks for keys of which a part stands in each of two lines.
-fn across(
-    found: &mut Inspection,
-    lines: [&Line; 2],
-    replaced: &[Line],
-    place: &str,
-    commit: Option<&Commit>,
-) {
-    let Some(text) = literals::continued(lines[0], lines[1]) else { return };
-    for key in key_shapes::in_line(&text) {
-        if !lines.iter().any(|line| line.text.contains(key.text)) {
-            tell(found, key, replaced, place, commit);
+/// The most lines that one text is put together from.
+const MOST_JOINED: usize = 40;
+
+/// Looks for keys of which a part stands in each of several lines.
+fn across(found: &mut Inspection, change: &FileChange, commit: Option<&Commit>) {
+    let Lines { added, removed, .. } = &change.lines;
+    let mut rest = &added[..];
+    while !rest.is_empty() {
+        let joints = rest.windows(2).take(MOST_JOINED);
+        let more = joints.take_while(|two| literals::goes_on(&two[0], &two[1])).count();
+        let (lines, after) = rest.split_at(more + 1);
+        rest = after;
+        let Some(text) = (more > 0).then(|| literals::continued(lines)).flatten() else { continue };
+        let place = format!("`{}` line {}", change.path, lines[0].number);
+        for key in windows(&text).flat_map(key_shapes::in_line) {
+            if !lines.iter().any(|line| line.text.contains(key.text)) {
+                tell(found, key, removed, &place, commit);
+            }
         }
     }
 }
@@ -126,7 +134,10 @@ const NEAR: u32 = 24;
 /// How much of a body there has to be.
 const BODY: usize = 40;
 
-/// The head of a private key in the first of these lines, if the key follows.
+/// A shorter piece of it could be anything.
+const LEAST_PIECE: usize = 12;
+
+/// The beginning of the private key whose head is in the first of these lines.
 /// Code that reads keys names the head alone.
 fn private_key(lines: &[Line]) -> Option<&str> {
     let (first, rest) = lines.split_first()?;
@@ -135,21 +146,26 @@ fn private_key(lines: &[Line]) -> Option<&str> {
         let head = key_shapes::key_head(piece)?;
         let behind = std::iter::once(&piece[head.end()..])
             .chain(rest.iter().take_while(near).map(|line| beginning(&line.text)));
-        is_key_body(behind).then_some(head.as_str())
+        key_body(behind)
     })
 }
 
-/// Whether these lines hold much base 64. They may be texts in quotes, or one
-/// text with signs for the ends of its lines.
-fn is_key_body<'t>(lines: impl Iterator<Item = &'t str>) -> bool {
+/// The first piece of the base 64 that these lines hold, if it is much. They may
+/// be texts in quotes, or one text with signs for the ends of its lines.
+fn key_body<'t>(lines: impl Iterator<Item = &'t str>) -> Option<&'t str> {
     let mut body = String::new();
+    let mut first = None;
     for part in lines.flat_map(|text| text.split("\\n")) {
         let part = part.trim_matches(|c: char| c.is_whitespace() || "\"'`,;+.#>|*\\".contains(c));
         // What is long enough by itself may have anything around it.
         let runs = part.split(|c| !is_base_64(c));
-        body.extend(runs.filter(|run| run.len() >= BODY || run.len() == part.len()));
+        for run in runs.filter(|run| run.len() >= BODY || run.len() == part.len()) {
+            body.push_str(run);
+            first = first.or((run.len() >= LEAST_PIECE).then_some(run));
+        }
     }
-    body.len() >= BODY && entropy(&body) >= 3.5 && !has_words(&body)
+    let much = body.len() >= BODY && entropy(&body) >= 3.5 && !has_words(&body);
+    first.filter(|_| much)
 }
 
 fn is_base_64(c: char) -> bool {

@@ -14,6 +14,7 @@ mod key_values;
 mod lines;
 mod literals;
 mod names;
+mod readings;
 mod test_strength;
 mod windows;
 mod wording;

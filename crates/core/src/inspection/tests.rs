@@ -604,6 +604,71 @@ fn a_key_in_a_line_without_end_is_found_wherever_it_stands() {
     );
 }
 
+/// Ways to write a key so that nobody sees it; each says what it holds.
+#[test]
+fn a_key_is_found_however_it_is_written() {
+    let key = concat!("AKIA", "Z7Q2N4KD83HFMW5T");
+    let (first, second, third) = (&key[..6], &key[6..12], &key[12..]);
+    let each = |one: &dyn Fn(char) -> String| key.chars().map(one).collect::<String>();
+    let listed = |one: &dyn Fn(char) -> String| key.chars().map(one).collect::<Vec<_>>().join(", ");
+    let base_64 = concat!("QUtJQVo3U", "TJONEtEODNIRk1XNVQ=");
+    let twice = concat!("UVV0SlFWbzNVVEpP", "TkV0RU9ETklSazFYTlZRPQ==");
+    for (name, text) in [
+        ("on three lines", format!("a = (\"{first}\"\n  \"{second}\"\n  \"{third}\")")),
+        ("added up", format!("a = \"{first}\" +\n  \"{second}\" +\n  \"{third}\"")),
+        ("one after another", format!("a = \"{first}\"\na += \"{second}\"\na += \"{third}\"")),
+        ("a list", format!("a = ['{first}', '{second}', '{third}'].join('')")),
+        ("in Python", format!("a = ''.join(['{first}', '{second}', '{third}'])")),
+        ("in PHP", format!("$a = implode('', ['{first}', '{second}{third}']);")),
+        ("by concat", format!("a = \"{first}\".concat(\"{second}\", \"{third}\")")),
+        ("behind the end of a line", format!("a = \"Your key:\\n{key}\"")),
+        ("in a name", format!("a = old_{key}_2")),
+        ("in hexadecimal", format!("a = \"{}\"", each(&|c| format!("{:02x}", u32::from(c))))),
+        ("by numbers", format!("a = \"{}\"", each(&|c| format!("\\x{:02x}", u32::from(c))))),
+        ("one by its number", format!("a = \"\\u0041{}\"", &key[1..])),
+        ("as an address", format!("a = \"{}\"", each(&|c| format!("%{:02X}", u32::from(c))))),
+        ("for a page", each(&|c| format!("&#{};", u32::from(c)))),
+        ("a list of numbers", format!("a = [{}]", listed(&|c| u32::from(c).to_string()))),
+        ("a list of bytes", format!("a = {{{}}}", listed(&|c| format!("{:#04x}", u32::from(c))))),
+        ("a list of signs", format!("a = [{}]", listed(&|c| format!("'{c}'")))),
+        ("with what nobody sees", format!("a = \"{first}\u{200b}{second}\u{ad}{third}\"")),
+        ("in base 64", format!("a = \"{base_64}\"")),
+        ("in base 64 twice", format!("a = \"{twice}\"")),
+    ] {
+        let found = inspect(&policy(), &work(vec![added("src/a.py", &text)]));
+        let told = told(&found.violations);
+        assert!(told.iter().any(|it| it.contains("an AWS access key")), "{name}: {text}: {told:?}");
+    }
+}
+
+#[test]
+fn a_private_key_in_place_of_code_that_names_its_head_is_new() {
+    let head = concat!("-----BEGIN RSA ", "PRIVATE KEY-----");
+    let body = "MIIBPQIBAAJBAOsfi5AGYhdRs/x6q5H7kScxA0Kzzqe6WI6gf6+tc6IvKQJo5rQc3dWWSQ0nRG";
+    let code = format!("if text.startswith('{head}'):");
+    let change = edited("src/a.py", &code, &format!("{head}\n{body}"));
+    let found = inspect(&policy(), &work(vec![change]));
+    assert_eq!(
+        told(&found.violations),
+        [
+            "changes.secret: `src/a.py` line 1 holds a private key. Take it out, and read it from the environment."
+        ]
+    );
+    let moved = edited("src/a.py", &format!("{head}\n{body}"), &format!("  {head}\n  {body}"));
+    assert_eq!(inspect(&policy(), &work(vec![moved])), Inspection::default());
+}
+
+#[test]
+fn a_key_in_the_name_of_a_file_is_found() {
+    let path = format!("src/{}.txt", concat!("AKIA", "Z7Q2N4KD83HFMW5T").to_lowercase());
+    assert_eq!(inspect(&policy(), &work(vec![added(&path, "")])), Inspection::default());
+    let path = format!("web/{}.txt", concat!("ghp_", "0123456789abcdefghijklmnopqrstuvwxyz"));
+    for work in [work(vec![added(&path, "")]), taken_back(vec![added(&path, "")])] {
+        let told = told(&inspect(&policy(), &work).violations);
+        assert!(told[0].starts_with("changes.secret: the name of `web/"), "{told:?}");
+    }
+}
+
 #[test]
 fn a_test_may_move_to_where_tests_are() {
     let moved = |to: &str| work(vec![deleted("tests/a.rs", "same"), added(to, "same")]);

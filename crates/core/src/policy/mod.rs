@@ -8,7 +8,9 @@
 
 mod changes;
 mod commands;
+mod distinct;
 pub mod examples;
+mod globs;
 mod ground;
 mod naming;
 mod paths;
@@ -25,6 +27,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 pub use changes::{Change, ChangeKind};
+pub use distinct::Distinct;
 pub use ground::{Found, Ground, Resolved};
 pub use planned::{judge_for_sh, judge_planned};
 pub use reach::Reach;
@@ -39,7 +42,7 @@ use rules::Compiled;
 pub struct ToolCall {
     #[serde(rename = "tool_name", alias = "tool")]
     pub tool: String,
-    #[serde(rename = "tool_input", alias = "input", default)]
+    #[serde(rename = "tool_input", alias = "input", default, deserialize_with = "distinct::value")]
     pub input: Value,
     /// The absolute directory the agent is in.
     #[serde(default)]

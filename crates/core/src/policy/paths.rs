@@ -64,7 +64,7 @@ impl Policy {
         if path.is_empty() || path.len() > LONGEST || deep {
             return deny(Rule::PathStrange, "the path is empty or too long. Name a file.");
         }
-        if path.starts_with('~') {
+        if path.starts_with('~') || path.contains("://") {
             return deny(Rule::PathOutside, outside(path, ground));
         }
         let full = if path.starts_with('/') { path.to_owned() } else { format!("{cwd}/{path}") };
@@ -131,7 +131,10 @@ impl Policy {
             }
         };
         if place.found == Found::Special {
-            return deny(Rule::PathLinks, "this is a device, pipe or socket. Read plain files.");
+            return deny(
+                Rule::PathLinks,
+                format!("`{inside}` is a device, pipe or socket. Read plain files."),
+            );
         }
         if let Some(name) = inside.split('/').find(|name| is_git(name)) {
             return deny(
@@ -164,8 +167,12 @@ impl Policy {
         ground: &dyn Ground,
         user: User,
     ) -> Judged {
-        if path.ends_with('/') {
-            return deny(Rule::PathStrange, "the path ends with `/`. Name the file itself.");
+        let last = path.rsplit('/').next().unwrap_or_default();
+        if path.contains('/') && matches!(last, "" | "." | "..") {
+            return deny(
+                Rule::PathStrange,
+                format!("the path ends with `/{last}`. Name the file itself."),
+            );
         }
         let place = self.place(path, cwd, ground)?;
         let inside = match (&place.zone, user) {
@@ -225,6 +232,7 @@ impl Policy {
         }
         if !self.compiled.allowed.iter().any(|pattern| pattern.matches(inside)) {
             let allowed = some_of(&rules.allowed_paths);
+            let inside = if inside.is_empty() { "." } else { inside };
             return deny(
                 Rule::PathNotAllowed,
                 format!("`{inside}` is not in the allowed paths. Write only to {allowed}."),

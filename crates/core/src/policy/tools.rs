@@ -38,6 +38,17 @@ impl Tool {
         })
     }
 
+    /// The keys of its input that say where something is.
+    fn places(self) -> &'static [&'static str] {
+        match self {
+            Tool::Read | Tool::Write | Tool::Edit => &["file_path"],
+            Tool::Notebook => &["notebook_path"],
+            Tool::Glob => &["pattern", "path"],
+            Tool::Grep => &["pattern", "path", "glob"],
+            Tool::Bash | Tool::StructuredOutput | Tool::AskUserQuestion => &[],
+        }
+    }
+
     fn changes_files(self) -> bool {
         match self {
             Tool::Write | Tool::Edit | Tool::Notebook => true,
@@ -85,6 +96,8 @@ impl Policy {
                 );
             }
         }
+        self.judge_read(cwd, "/", ground, User::Tool)?;
+        input.names_no_other_place(tool)?;
         match tool {
             Tool::StructuredOutput | Tool::AskUserQuestion => Ok(Rule::ToolHarmless),
             Tool::Read => self.judge_read(input.text("file_path")?, cwd, ground, User::Tool),
@@ -198,41 +211,6 @@ impl Policy {
         }
         self.judge_command(command, cwd, ground)
     }
-
-    /// Judges a pattern of file names that is looked for below a directory.
-    pub(super) fn judge_glob(
-        &self,
-        glob: &str,
-        directory: &str,
-        cwd: &str,
-        ground: &dyn Ground,
-    ) -> Judged {
-        let wild = |c: char| "*?[{".contains(c);
-        let climbs = glob.split(['/', '{', '}', ',']).any(|part| part == "..");
-        if climbs || glob.starts_with('~') {
-            return deny(
-                Rule::PathOutside,
-                format!("the pattern `{glob}` leaves its directory. Look in the workspace only."),
-            );
-        }
-        let start = glob.find(wild).unwrap_or(glob.len());
-        let fixed = &glob[..glob[..start].rfind('/').map_or(0, |slash| slash + 1)];
-        // `{/etc,x}/*` has its root within the braces.
-        if glob.contains("{/") || glob.contains(",/") {
-            return deny(
-                Rule::PathOutside,
-                format!("the pattern `{glob}` has absolute parts. Use one relative pattern."),
-            );
-        }
-        match fixed {
-            "" => Ok(Rule::PathRead),
-            fixed if fixed.starts_with('/') => self.judge_read(fixed, cwd, ground, User::Tool),
-            fixed => {
-                let below = format!("{}/{fixed}", directory.trim_end_matches('/'));
-                self.judge_read(&below, cwd, ground, User::Tool)
-            }
-        }
-    }
 }
 
 /// `Task` and `Agent` are two names of one tool.
@@ -249,6 +227,28 @@ impl<'i> Input<'i> {
         match self.optional(key)? {
             Some(text) => Ok(text),
             None => deny(Rule::ToolInput, format!("`{key}` is missing. Call the tool with it.")),
+        }
+    }
+
+    /// A key that is not known to say a place, and does, would not be judged.
+    fn names_no_other_place(self, tool: Tool) -> Result<(), Denial> {
+        const SPEAKING: &[&str] = &["path", "file", "dir", "cwd", "root", "uri", "url", "edits"];
+        if tool.places().is_empty() {
+            return Ok(());
+        }
+        let unexpected = |key: &str| {
+            let key = key.to_ascii_lowercase();
+            !tool.places().contains(&key.as_str()) && SPEAKING.iter().any(|it| key.contains(it))
+        };
+        let says =
+            |value: &Value| !matches!(value, Value::Null | Value::Bool(_) | Value::Number(_));
+        let mut keys = self.0.as_object().into_iter().flatten();
+        match keys.find(|(key, value)| unexpected(key) && says(value)) {
+            None => Ok(()),
+            Some((key, _)) => deny(
+                Rule::ToolInput,
+                format!("what `{}` is for is not known. Leave it out.", key.escape_debug()),
+            ),
         }
     }
 

@@ -105,7 +105,7 @@ rules! {
     PathOutside "paths.outside" "Nothing outside of the workspace is read or written.",
     PathBlocked "paths.blocked" "What `permissions.blocked_paths` matches is not written.",
     PathSecret "paths.secret" "Blocked files that look like secrets are not read either.",
-    PathProtected "paths.protected" "The files that git, the agent and Blue Flame itself go by are never written.",
+    PathProtected "paths.protected" "Files that git, agents, Blue Flame or the tools of people go by are written only as far as a task names them; those of git, Claude and Blue Flame never.",
     PathNotAllowed "paths.not-allowed" "A file that is written has to match `permissions.allowed_paths`.",
     PathScope "paths.scope" "A task writes only what its `file_locks` cover.",
     PathStrange "paths.strange" "A path that reads differently from what it is, or cannot be resolved, is not used.",

@@ -23,7 +23,7 @@ impl State {
         grant: Budget,
     ) -> Result<(), Refusal> {
         ensure!(!self.crew.knows(id), "`{id}` was used before");
-        self.check_claim(work, executor, cap, grant)?;
+        self.check_claim(at, work, executor, cap, grant)?;
         match work {
             Work::Plan => {
                 ensure!(
@@ -88,6 +88,7 @@ impl State {
     /// event, whoever wrote it.
     fn check_claim(
         &self,
+        at: Timestamp,
         work: &Work,
         executor: &ExecutorName,
         cap: Budget,
@@ -95,7 +96,14 @@ impl State {
     ) -> Result<(), Refusal> {
         ensure!(!self.stopping, "the session is stopping");
         ensure!(!self.crew.is_closed(), "the budget is closed");
-        ensure!(self.paused_until.is_none(), "the provider asked for a pause");
+        let paused = self.pauses.of(self.rules.account_of(executor), at);
+        ensure!(paused.is_none(), "the provider asked for a pause");
+        let full = self
+            .rules
+            .executor_caps
+            .get(executor)
+            .filter(|cap| self.crew.live_with(executor) >= **cap);
+        ensure!(full.is_none(), "`{executor}` has all the agents that it may have");
         let role = work.role();
         let (places, wave) = match role {
             Role::Planner => (1, None),

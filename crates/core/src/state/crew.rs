@@ -115,6 +115,11 @@ impl Crew {
         self.live.values().filter(|agent| agent.work.role() == role).count()
     }
 
+    pub fn live_with(&self, executor: &ExecutorName) -> u32 {
+        let count = self.live.values().filter(|agent| agent.executor == *executor).count();
+        u32::try_from(count).unwrap_or(u32::MAX)
+    }
+
     pub fn spent(&self) -> Spend {
         self.live.values().fold(self.past_spend, |sum, agent| sum.plus(agent.spend))
     }

@@ -143,7 +143,8 @@ impl State {
             return Err(format!("`{id}` is not at work"));
         };
         if let Some(until) = consequence.pause_until {
-            self.pause(at, until);
+            let account = self.rules.account_of(&agent.executor).clone();
+            self.pause(at, until, &account);
         }
         self.remember_worker(id, &agent);
         // Only what we really stopped is our doing.

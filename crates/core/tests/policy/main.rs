@@ -6,6 +6,8 @@ mod commands;
 mod corpus;
 mod corpus_rules;
 mod ground;
+mod listed;
 mod ordinary;
 mod paths;
 mod roles;
+mod tables;

@@ -1,7 +1,7 @@
 //! Limits hold against any event, not only against our own decisions.
 
 use blueflame_core::event::{End, Event, Work};
-use blueflame_core::ids::{AgentId, ExecutorName, Role, TaskId};
+use blueflame_core::ids::{AccountName, AgentId, ExecutorName, Role, TaskId};
 use blueflame_core::money::Budget;
 use blueflame_core::rules::Rules;
 
@@ -18,7 +18,7 @@ fn one_at_work(rules: Rules) -> Story {
 fn claim(work: Work, executor: &str, cap: Budget, grant: Budget) -> Event {
     let agent = AgentId::from_number(Role::Worker, 99);
     let executor = ExecutorName::new(executor).expect("a plain word");
-    Event::AgentClaimed { agent, work, executor, cap, grant }
+    Event::AgentClaimed { agent, work, executor, cap, grant, passed_over: Vec::new() }
 }
 
 fn b() -> TaskId {
@@ -66,7 +66,7 @@ fn places_and_memory_are_counted_for_everyone() {
 fn nobody_is_claimed_while_stopping_or_during_a_pause() {
     let mut story = one_at_work(rules());
     let until = story.now().checked_add(jiff::SignedDuration::from_secs(60)).expect("soon");
-    story.fact(Event::ProviderLimited { until });
+    story.fact(Event::ProviderLimited { until, account: AccountName::default() });
     assert_eq!(story.refuses(&good()), "the provider asked for a pause");
     story.asks_to_stop();
     assert_eq!(story.refuses(&good()), "the session is stopping");

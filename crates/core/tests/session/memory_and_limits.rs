@@ -1,12 +1,14 @@
 //! What holds a session back from outside: memory, providers, cycles, a
 //! configuration that changes.
 
-use blueflame_core::event::Event;
+use blueflame_core::event::{Event, PassedOver, Shortcoming};
+use blueflame_core::ids::AccountName;
 use blueflame_core::outcome::Outcome;
+use blueflame_core::plan::TaskSpec;
 use blueflame_core::rules::Rules;
 
 use crate::story::{NOTHING, Story};
-use crate::words::{Details, pipelined, rules, second, task, usd};
+use crate::words::{Details, executor, pipelined, rules, second, task, usd};
 
 fn free(mb: u64) -> Event {
     Event::MemorySampled { free_mb: mb }
@@ -146,8 +148,8 @@ fn a_rate_limit_pauses_everyone_until_it_is_over() {
     assert_eq!(story.task("a").tally.retries, 0);
     assert_eq!(story.finishes("b"), ["inspect b", "wait until 500", "wait until 500"]);
     // The longest pause holds, whatever comes in between.
-    assert_eq!(story.fact(Event::ProviderLimited { until: second(600) }), ["wait until 600"]);
-    assert_eq!(story.fact(Event::ProviderLimited { until: second(400) }), ["wait until 600"]);
+    assert_eq!(story.fact(limit(600)), ["wait until 600"]);
+    assert_eq!(story.fact(limit(400)), ["wait until 600"]);
     let early = story.refuses(&Event::PauseEnded);
     assert!(early.starts_with("the pause lasts until"), "{early}");
     story.idle = 600;
@@ -159,11 +161,12 @@ fn a_rate_limit_pauses_everyone_until_it_is_over() {
 #[test]
 fn no_pause_is_longer_than_a_week_and_a_restart_tries_again() {
     let mut story = Story::developing(rules(), [task("a"), task("b").needs(&["a"])]);
-    let forever = Event::ProviderLimited { until: jiff::Timestamp::MAX };
+    let main = AccountName::default();
+    let forever = Event::ProviderLimited { until: jiff::Timestamp::MAX, account: main.clone() };
     let now = story.now();
     story.fact(forever);
     let week = jiff::SignedDuration::from_hours(7 * 24);
-    assert_eq!(story.state.paused_until, Some(now.checked_add(week).unwrap()));
+    assert_eq!(story.state.pauses.of(&main, now), Some(now.checked_add(week).unwrap()));
     story.finishes("a");
     assert_eq!(story.resumes(), ["develop b#1"]);
 }
@@ -172,10 +175,86 @@ fn no_pause_is_longer_than_a_week_and_a_restart_tries_again() {
 fn those_who_run_go_on_and_get_money_during_a_pause() {
     let rules = Rules { session_budget: usd(160), ..rules() };
     let mut story = Story::developing(rules, [task("a")]);
-    assert_eq!(story.fact(Event::ProviderLimited { until: second(500) }), NOTHING);
+    assert_eq!(story.fact(limit(500)), NOTHING);
     assert_eq!(story.wants_more("a"), ["grant develop a#1 up to 20"]);
     assert_eq!(story.finishes("a"), ["inspect a", "validation", "accept a"]);
     assert_eq!(story.is_accepted("a"), ["wait until 500"]);
     story.idle = 500;
     assert_eq!(story.fact(Event::PauseEnded), ["validate a#1 up to 10"]);
+}
+
+fn limit(at: i64) -> Event {
+    Event::ProviderLimited { until: second(at), account: AccountName::default() }
+}
+
+/// Workers by claude, and by codex with an account of its own.
+fn two_accounts() -> Rules {
+    let mut rules = rules();
+    rules.executors.worker = vec![executor("claude"), executor("codex")];
+    rules.accounts = [(executor("codex"), AccountName::new("other").unwrap())].into();
+    rules
+}
+
+#[test]
+fn while_one_account_is_paused_another_one_does_the_work() {
+    let tasks = [task("a"), task("b").needs(&["a"]), task("c").needs(&["a"])];
+    let mut story = Story::developing(two_accounts(), tasks);
+    assert_eq!(story.fact(limit(500)), NOTHING);
+    let started = ["inspect a", "develop b#1 with codex", "develop c#1 with codex"];
+    assert_eq!(story.finishes("a"), started);
+    // One after the other is limited: nobody is left to ask.
+    let limited = Outcome::RateLimited { until: second(400) };
+    assert_eq!(story.fails("b", limited), ["wait until 400"]);
+    story.idle = 400;
+    assert_eq!(story.fact(Event::PauseEnded), ["develop b#2 with codex"]);
+    story.idle = 500;
+    assert_eq!(story.fails("c", Outcome::TimedOut), ["develop c#2"], "the first one again");
+}
+
+#[test]
+fn an_executor_has_no_more_agents_than_it_may_and_the_next_one_helps_out() {
+    let mut rules = two_accounts();
+    rules.executor_caps = [(executor("claude"), 1), (executor("codex"), 2)].into();
+    let tasks = ["a", "b", "c", "d"].map(task);
+    let mut story = Story::developing(rules, tasks);
+    let with = |story: &Story, name: &str| story.state.crew.live_with(&executor(name));
+    assert_eq!((with(&story, "claude"), with(&story, "codex")), (1, 2));
+    assert_eq!(story.builds("a"), ["inspect a", "develop d#1"]);
+    assert_eq!((with(&story, "claude"), with(&story, "codex")), (1, 2));
+}
+
+#[test]
+fn a_task_whose_executor_is_full_does_not_hold_up_the_others() {
+    let mut rules = two_accounts();
+    rules.executors.worker = vec![executor("claude")];
+    rules.executor_caps = [(executor("codex"), 1)].into();
+    let by_codex = |name: &str| TaskSpec { executor: Some(executor("codex")), ..task(name) };
+    let tasks = [by_codex("a"), by_codex("b"), task("c").priority(9)];
+    let story = Story::developing(rules, tasks);
+    let live = story.state.crew.live().values();
+    let mut who: Vec<String> =
+        live.map(|agent| format!("{} {}", agent.work.task().unwrap(), agent.executor)).collect();
+    who.sort();
+    // The second one for codex is given to the next in line.
+    assert_eq!(who, ["a codex", "b claude", "c claude"]);
+}
+
+#[test]
+fn the_journal_says_who_was_passed_over_and_why() {
+    let mut rules = two_accounts();
+    rules.executors.worker.push(executor("embedded"));
+    rules.executor_caps = [(executor("embedded"), 1)].into();
+    let mut story = Story::developing(rules, [task("a"), task("b").needs(&["a"])]);
+    story.fails("a", Outcome::Crashed { detail: "x".into() });
+    let claimed = |story: &Story| {
+        let of_last = |event: &Event| match event {
+            Event::AgentClaimed { executor, passed_over, .. } => {
+                Some((executor.clone(), passed_over.clone()))
+            }
+            _ => None,
+        };
+        story.journal.iter().rev().find_map(|(_, event)| of_last(event)).unwrap()
+    };
+    let failed = PassedOver { executor: executor("claude"), because: Shortcoming::Failed };
+    assert_eq!(claimed(&story), (executor("codex"), vec![failed]));
 }

@@ -105,6 +105,7 @@ fn files_are_free_when_the_worker_ends_and_not_before() {
         executor: executor("claude"),
         cap: blueflame_core::money::Budget::Unlimited,
         grant: blueflame_core::money::Budget::Unlimited,
+        passed_over: Vec::new(),
     };
     assert_eq!(story.refuses(&claim), "its files are taken by another task");
     assert_eq!(story.builds("a"), ["inspect a", "develop b#1"]);

@@ -117,6 +117,7 @@ fn events(story: &Story) -> BTreeMap<&'static str, Event> {
         executor: executor("claude"),
         cap: Budget::Unlimited,
         grant: usd(1),
+        passed_over: Vec::new(),
     };
     let exited = |outcome: Outcome| Event::AgentExited {
         agent: agent.clone(),

@@ -56,6 +56,8 @@ pub fn rules() -> Rules {
             validator: claude(),
             merger: claude(),
         },
+        accounts: std::collections::BTreeMap::new(),
+        executor_caps: std::collections::BTreeMap::new(),
         publish: true,
         hooks: Vec::new(),
         estimates: Estimates::default(),

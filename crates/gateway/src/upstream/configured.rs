@@ -99,6 +99,7 @@ mod tests {
             passthrough_auth,
             ca_file: None,
             record: false,
+            accounts: std::collections::BTreeMap::new(),
             prices: std::collections::BTreeMap::new(),
         };
         let key = key.map(|key| Credential::new(key).unwrap());

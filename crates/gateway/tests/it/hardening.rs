@@ -321,7 +321,7 @@ async fn headers_and_queries_that_ask_for_more_stay_behind() {
     let served = serve_provider(&provider).await;
     let sent = "anthropic-version: 2023-06-01\r\nx-stainless-lang: js\r\nuser-agent: claude-cli\r\n\
         anthropic-beta: effort-2025-11-24,code-execution-2025-08-25, MCP-Client-2025-04-04\r\n\
-        anthropic-beta: files-api-2025-04-14\r\nopenai-organization: evil\r\n\
+        anthropic-beta: files-api-2025-04-14, evil-2027-01-01\r\nopenai-organization: evil\r\n\
         openai-project: evil\r\nhelicone-target-url: https://evil.example\r\n\
         x-forwarded-host: evil.example\r\nforwarded: host=evil\r\ncookie: evil=1\r\n";
     let request = served.post("/v1/messages?beta=true&web=evil", MESSAGES).replacen(
@@ -341,4 +341,64 @@ async fn headers_and_queries_that_ask_for_more_stay_behind() {
     assert_eq!(betas, ["anthropic-beta: effort-2025-11-24"]);
     served.ask("/v1/messages?beta=true", MESSAGES).await;
     assert!(provider.requests()[1].head.starts_with("post /v1/messages?beta=true http"));
+}
+
+/// What claude 2.1.197 was seen to send, with and without a long memory.
+#[tokio::test]
+async fn the_betas_of_claude_go_on_and_unknown_ones_do_not() {
+    let provider = provider().await;
+    let served = serve_provider(&provider).await;
+    let of_claude = "claude-code-20250219,context-1m-2025-08-07,interleaved-thinking-2025-05-14,\
+        thinking-token-count-2026-05-13,context-management-2025-06-27,\
+        prompt-caching-scope-2026-01-05,mid-conversation-system-2026-04-07,effort-2025-11-24";
+    for (sent, passed) in [
+        (of_claude, Some(of_claude)),
+        ("future-thing-2027-01-01", None),
+        ("effort-evil-2025-11-24", None),
+        ("advisor-tool-2026-03-01,skills-2025-10-02,mcp-servers-2025-12-04", None),
+        ("fast-mode-2026-02-01, effort-2027-01-01", Some("effort-2027-01-01")),
+    ] {
+        let header = format!("\r\nanthropic-beta: {sent}\r\n");
+        let request = served.post("/v1/messages", MESSAGES).replacen("\r\n", &header, 1);
+        assert_eq!(status(&served.exchange(request).await), 200);
+        let head = provider.requests().pop().unwrap().head;
+        let betas = head.lines().find_map(|line| line.strip_prefix("anthropic-beta: "));
+        assert_eq!(betas, passed, "{head}");
+    }
+}
+
+/// What arrives is read once, and passed on as what it was read as.
+#[tokio::test]
+async fn a_body_can_be_read_in_one_way_only() {
+    let provider = provider().await;
+    let served = serve_provider(&provider).await;
+    let with = |headers: &str| {
+        served.post("/v1/messages", MESSAGES).replacen("\r\n", &format!("\r\n{headers}\r\n"), 1)
+    };
+    let chunked = format!("{:x}\r\n{MESSAGES}\r\n0\r\n\r\n", MESSAGES.len());
+    let in_pieces = |encoding: &str| {
+        let request = served.post("/v1/messages", "").replace("content-length: 0\r\n", "");
+        let request =
+            request.replacen("\r\n", &format!("\r\ntransfer-encoding: {encoding}\r\n"), 1);
+        format!("{request}{chunked}")
+    };
+    for request in [
+        with("content-encoding: identity\r\ncontent-encoding: gzip"),
+        with("content-encoding: identity, gzip"),
+        in_pieces("gzip, chunked"),
+        in_pieces("chunked, chunked"),
+    ] {
+        assert_eq!(status(&served.exchange(&request).await), 400, "{request}");
+    }
+    assert_eq!(provider.requests().len(), 0);
+    assert_eq!(status(&served.exchange(in_pieces("Chunked")).await), 200);
+    for kind in ["multipart/form-data; boundary=x", "application/json; charset=utf-16"] {
+        served.exchange(with(&format!("content-type: {kind}"))).await;
+        let head = provider.requests().pop().unwrap().head;
+        assert!(head.contains("content-type: application/json\r\n"), "{head}");
+    }
+    let list = served.post("/v1/models", "{\"a\":\"letter\"}").replacen("POST", "GET", 1);
+    assert_eq!(status(&served.exchange(list).await), 200);
+    let arrived = provider.requests().pop().unwrap();
+    assert!(arrived.head.starts_with("get /v1/models") && arrived.body.is_empty(), "{arrived:?}");
 }

@@ -39,7 +39,8 @@ impl Chance {
 /// Programs that the lines run; what else a shell looks for is a finding.
 pub const PROGRAMS: &[&str] = &[
     "git", "ls", "cat", "head", "tail", "grep", "wc", "sort", "uniq", "cut", "tr", "nl", "tee",
-    "basename", "dirname", "go", "make", "npm", "cargo", "time", "timeout",
+    "basename", "dirname", "go", "make", "npm", "cargo", "time", "timeout", "find", "sed", "awk",
+    "diff",
 ];
 
 /// Commands that are allowed, each complete in itself.
@@ -88,6 +89,24 @@ const ORDINARY: &[&str] = &[
     "cat <<\"E\"\nevil\nE\n",
     "cat <<< 'evil'",
     "ls # evil",
+    "find . -name '*.evil' -type f",
+    "find src \\( -name evil -o -name '*.txt' \\) -print",
+    "sed -n '1,5p' src/a",
+    "sed 's/evil/x/g; $d' src/b.txt",
+    "awk '{print $1}' src/a",
+    "diff -u src/a src/b.txt",
+    "x=evil",
+    "x='5 ../evil'",
+    "x=$(cat src/a)",
+    "echo $x \"$x\"",
+    "head -n \"$x\" src/a",
+    "set -e",
+    "set -euo pipefail",
+    "git -C src status",
+    "make -C src",
+    "cd src; ls; cd ..",
+    "cat *",
+    "wc -l *.txt",
 ];
 
 /// By which something could be run that does not stand where commands stand.
@@ -222,6 +241,31 @@ const TRAPS: &[&str] = &[
     "printf {fd}>&2 -v 'a[$(evil)]' y",
     "test {fd}</dev/null -v 'a[$(evil)]'",
     "exec 3<> evil",
+    "head -n $f src/a",
+    "tail -n $x src/a",
+    "sort -k $f src/a",
+    "cut -f $x src/a",
+    "for f in '5 ../evil'; do head -n $f; done",
+    "for f in '1 -o evil'; do sort -k $f src/a; done",
+    "cat $x",
+    "cat \"$x\"",
+    "$x",
+    "f=../evil; cat \"$f\"",
+    "set -- evil; $1",
+    "find . -exec evil {} +",
+    "find . -name x -o -ok evil \\;",
+    "find . -fprint evil",
+    "sed '1e evil' src/a",
+    "sed 's/a/evil/e' src/a",
+    "sed -n 'w evil' src/a",
+    "sed -i s/a/evil/ src/a",
+    "awk 'BEGIN{system(\"evil\")}'",
+    "awk '{print | \"evil\"}' src/a",
+    "git -C .. status",
+    "make -C .. evil",
+    "cd src; cd ..; cd ..",
+    "ls > src/-x; cat *",
+    "exit; evil",
 ];
 
 /// What stands between commands.

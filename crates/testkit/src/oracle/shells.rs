@@ -87,9 +87,10 @@ impl Stage {
         let stage = Stage { workspace: root.join("ws"), root };
         let log = stage.log();
         // Programs are never found; this is called instead, with their words, and
-        // says something, as most programs do.
+        // says something, as most programs do. Words with line breaks are written in
+        // several goes, so every process has a file of its own.
         let handler = format!(
-            "{HANDLER}() {{ printf '%s\\0' \"$PWD\" \"$@\" '{MARK}' >> '{0}'; printf 'out\\n'; }}\n\
+            "{HANDLER}() {{ printf '%s\\0' \"$PWD\" \"$@\" '{MARK}' >> '{0}'.$BASHPID; printf 'out\\n'; }}\n\
              ulimit -t 2; ulimit -f 2000; unset BASH_ENV; PATH=/nonexistent\n\
              exec 9>'{1}'; BASH_XTRACEFD=9; PS4='{MARK}${{FUNCNAME-}}{END}'; set -x\n",
             log.display(),
@@ -106,6 +107,13 @@ impl Stage {
 
     fn log(&self) -> PathBuf {
         self.root.join("log")
+    }
+
+    /// What each process has written down.
+    fn logs(&self) -> Vec<PathBuf> {
+        let names = fs::read_dir(&self.root).into_iter().flatten().flatten();
+        let ours = |path: &PathBuf| path.with_extension("") == self.log();
+        names.map(|entry| entry.path()).filter(ours).collect()
     }
 
     fn trace(&self) -> PathBuf {
@@ -127,7 +135,10 @@ impl Stage {
 
     /// Runs one line.
     pub fn run(&self, shell: Shell, line: &str) -> Ran {
-        let _ = (fs::remove_file(self.log()), fs::remove_file(self.trace()));
+        let _ = fs::remove_file(self.trace());
+        for log in self.logs() {
+            let _ = fs::remove_file(log);
+        }
         let before = self.files();
         let mut command = match shell {
             Shell::Bash | Shell::Eval => Command::new("/bin/bash"),
@@ -197,7 +208,7 @@ impl Stage {
 
     /// What was looked for and not found.
     fn asked_for(&self) -> Vec<Spoken> {
-        let text = text_of(&self.log());
+        let text: String = self.logs().iter().map(|log| text_of(log)).collect();
         let mut found = Vec::new();
         for record in text.split(&format!("{MARK}\0")) {
             let mut words = record.split_terminator('\0').map(str::to_owned);
@@ -210,7 +221,8 @@ impl Stage {
 
     /// All files with what is in them.
     fn files(&self) -> BTreeSet<(PathBuf, String)> {
-        const OURS: [&str; 3] = ["prelude", "log", "trace"];
+        const OURS: [&str; 2] = ["prelude", "trace"];
+        let logs = self.logs();
         let mut found = BTreeSet::new();
         let mut directories = vec![self.root.clone()];
         while let Some(directory) = directories.pop() {
@@ -218,6 +230,7 @@ impl Stage {
                 let path = entry.path();
                 match entry.file_type() {
                     Ok(kind) if kind.is_dir() => directories.push(path),
+                    _ if logs.contains(&path) => {}
                     _ if OURS.iter().any(|name| path == self.root.join(name)) => {}
                     _ => {
                         let text = text_of(&path);

@@ -9,7 +9,7 @@ use blueflame_core::event::{
 };
 use blueflame_core::gate::Gate;
 use blueflame_core::hook::HookResult;
-use blueflame_core::ids::{AgentId, ChangesetId, Oid, SessionId, TaskId};
+use blueflame_core::ids::{AccountName, AgentId, ChangesetId, Oid, SessionId, TaskId};
 use blueflame_core::money::{Budget, Spend};
 use blueflame_core::outcome::Product;
 use blueflame_core::state::State;
@@ -169,7 +169,7 @@ impl Session {
         let at = timestamp(self.now_ms);
         self.try_nonsense(at)?;
         self.auditor
-            .observe(&event)
+            .observe(at, &event)
             .map_err(|finding| Halt::Broken(format!("{finding}, at {event:?}")))?;
         if !was_decided(&self.state, &event) {
             return Err(Halt::Broken(format!("a replay would not decide {event:?}")));
@@ -380,8 +380,11 @@ impl Session {
             }
             Own::PauseOver => {
                 self.waiting = false;
-                let over =
-                    self.state.paused_until.is_some_and(|until| until <= timestamp(self.now_ms));
+                let over = self
+                    .state
+                    .pauses
+                    .next_end()
+                    .is_some_and(|until| until <= timestamp(self.now_ms));
                 if over { self.record(Event::PauseEnded) } else { Ok(()) }
             }
             Own::Memory => {
@@ -394,7 +397,11 @@ impl Session {
             // A gateway saw the provider ask for a pause; its agent goes on.
             Own::ProviderLimit => {
                 let until = timestamp(self.now_ms + self.rng.between(1_000, 60_000));
-                self.record(Event::ProviderLimited { until })
+                let accounts = self.state.rules.accounts.values();
+                let accounts: Vec<AccountName> =
+                    accounts.cloned().chain([AccountName::default()]).collect();
+                let account = self.rng.pick(&accounts).cloned().unwrap_or_default();
+                self.record(Event::ProviderLimited { until, account })
             }
             Own::CtrlC => self.record(Event::StopRequested),
         }

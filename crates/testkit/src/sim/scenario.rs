@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use blueflame_core::forecast::Estimates;
 use blueflame_core::hook::Hook;
-use blueflame_core::ids::{ExecutorName, GroupName, Oid, TaskId};
+use blueflame_core::ids::{AccountName, ExecutorName, GroupName, Oid, TaskId};
 use blueflame_core::lock_path::LockPath;
 use blueflame_core::money::{Budget, Usd};
 use blueflame_core::plan::{Plan, TaskSpec};
@@ -85,6 +85,15 @@ pub fn rules(rng: &mut Rng) -> Rules {
             validator: executors(rng),
             merger: executors(rng),
         },
+        accounts: ["codex", "embedded"]
+            .into_iter()
+            .filter(|_| rng.percent(40))
+            .map(|name| (executor(name), account("other")))
+            .collect(),
+        executor_caps: ["claude", "codex", "embedded"]
+            .into_iter()
+            .filter_map(|name| rng.percent(20).then(|| (executor(name), small(rng, 1, 2))))
+            .collect(),
         publish: rng.percent(70),
         hooks: Hook::ALL.into_iter().filter(|_| rng.percent(40)).collect(),
         estimates: Estimates::default(),
@@ -164,6 +173,10 @@ pub fn locks(rng: &mut Rng) -> Vec<LockPath> {
 
 pub fn oid(rng: &mut Rng) -> Oid {
     Oid::new(rng.hex(40)).expect("forty hexadecimal digits")
+}
+
+fn account(name: &str) -> AccountName {
+    AccountName::new(name).expect("a plain word")
 }
 
 fn executor(name: &str) -> ExecutorName {

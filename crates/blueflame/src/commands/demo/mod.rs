@@ -12,7 +12,7 @@ use crate::cli::Demo;
 use crate::config_file;
 use crate::failure::{Failure, Kind};
 use crate::file_system::Remote;
-use crate::store::Store;
+use crate::store::{Store, WritableStore};
 
 /// The files of the repository.
 const FILES: [(&str, &str); 5] = [
@@ -29,16 +29,16 @@ const SCRIPT: &str = include_str!("project/script.yaml");
 const GOAL: &str = "Let the greeting greet by name, say goodbye too, and document both.";
 
 pub fn run(arguments: &Demo) -> Result<ExitCode, Failure> {
-    // Kept alive until the session is over; removed unless it is to be kept.
-    let temporary;
+    // Removed when the session is over, unless it is to be kept or can go on.
+    let mut temporary = None;
     let place = if let Some(directory) = &arguments.keep {
         directory.clone()
     } else {
-        temporary = tempfile::Builder::new()
+        let made = tempfile::Builder::new()
             .prefix("blueflame-demo-")
             .tempdir()
             .map_err(|error| Failure::new(Kind::Missing, error))?;
-        temporary.path().to_owned()
+        temporary.insert(made).path().to_owned()
     };
     let project = place.join("project");
     let fresh = !project.exists();
@@ -57,18 +57,34 @@ pub fn run(arguments: &Demo) -> Result<ExitCode, Failure> {
     let store = Store::find(&project)?.for_writing(Remote::Refuse)?;
     let asking = Asking::new(None, arguments.yes, false);
     let unfinished = crate::session::unfinished(store.store())?;
-    let code = match unfinished {
+    let ran = match unfinished {
         Some(id) if !fresh => {
             let directory = store.store().session(&id);
-            run::go_on(loaded, &store, directory, &asking, false)?
+            run::go_on(loaded, &store, directory, &asking, false)
         }
-        _ => run::start(loaded, &store, GOAL.to_owned(), None, &asking, false)?,
+        _ => run::start(loaded, &store, GOAL.to_owned(), None, &asking, false),
+    };
+    let code = match ran {
+        Ok(code) => code,
+        Err(failure) if can_go_on(&store) => {
+            let place = temporary.map_or(place, tempfile::TempDir::keep);
+            return Err(failure.hint(format!(
+                "in its own directory: `cd {}`; or `blueflame demo --keep {}`",
+                project.display(),
+                place.display()
+            )));
+        }
+        Err(failure) => return Err(failure),
     };
     show_history(&project)?;
     if arguments.keep.is_some() {
         eprintln!("\nIt is still there: cd {}; blueflame log; blueflame cost", project.display());
     }
     Ok(code)
+}
+
+fn can_go_on(store: &WritableStore) -> bool {
+    crate::session::unfinished(store.store()).is_ok_and(|left| left.is_some())
 }
 
 fn build(place: &Path, project: &Path) -> Result<(), Failure> {

@@ -5,7 +5,7 @@
 use std::path::Path;
 
 use blueflame_core::config::Config;
-use blueflame_core::ids::Role;
+use blueflame_core::ids::{ExecutorName, Role};
 use blueflame_core::plan::Plan;
 use serde::Serialize;
 
@@ -35,7 +35,9 @@ fn line(config: &Config, role: Role, plan: Option<&Plan>) -> AgentLine {
         let executor = executor::named(name.as_str())?;
         Some((executor, find::program(executor)?))
     });
-    let model = config.models.of(role).clone();
+    let runs = usable.as_ref().and_then(|(it, _)| ExecutorName::new(it.name()).ok());
+    let own = runs.and_then(|name| config.executors.models.get(&name).cloned());
+    let model = own.unwrap_or_else(|| config.models.of(role).clone());
     let budget = *config.limits.agent_budgets.of(role);
     let named = chain.first().map(ToString::to_string).unwrap_or_default();
     AgentLine {

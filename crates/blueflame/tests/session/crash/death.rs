@@ -7,6 +7,7 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
+use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
 
@@ -150,7 +151,9 @@ impl Manner {
     /// that says what happened and that it goes on.
     pub fn explains(self, told: &Told) -> bool {
         let refused = |code, words: &str| {
-            told.code == Some(code) && told.stderr.contains(words) && told.stderr.contains("resume")
+            told.code == Some(code)
+                && told.stderr.contains(words)
+                && told.stderr.contains("`blueflame resume")
         };
         if told.signal == Some(9) {
             return !matches!(self, Manner::Git);
@@ -243,31 +246,50 @@ impl Death {
 
 /// A `PATH` with a git in it that does its work, but for one call.
 fn unlucky_git(stage: &Stage, mishap: &str, number: u64) -> String {
-    let directory = tempfile::tempdir_in(stage.env.root()).unwrap().keep();
-    let path = std::env::var("PATH").unwrap();
-    let real = std::env::split_paths(&path).map(|it| it.join("git")).find(|it| it.exists());
-    let (place, real) = (directory.display(), real.unwrap());
-    let real = real.display();
     // Each call takes the next number that is free, also if several come at once.
     let script = format!(
-        r#"#!/bin/bash
-fail() {{ echo "fatal: write error: No space left on device" >&2; exit 128; }}
-work() {{ {real} "${{all[@]}}" >/dev/null 2>&1; }}
-die() {{ kill -KILL $$; }}
-all=("$@") number=1
-# Agents may find this program, and are none of its business.
-[ -w "{place}" ] || exec {real} "$@"
+        r#"number=1
 set -C
-while ! : 2>/dev/null >"{place}/$number"; do number=$((number + 1)); done
+while ! : 2>/dev/null >"$place/$number"; do number=$((number + 1)); done
 set +C
 if [ $number = {number} ]; then {mishap}; fi
-exec {real} "$@"
 "#
     );
-    let git = directory.join("git");
+    git_that(stage, &script).1
+}
+
+/// A directory, and a `PATH` in which it comes first: a git is in it that runs these
+/// lines before it does its work. They find some mishaps to choose from.
+pub fn git_that(stage: &Stage, lines: &str) -> (PathBuf, String) {
+    let place = tempfile::tempdir_in(stage.env.root()).unwrap().keep();
+    let path = std::env::var("PATH").unwrap();
+    let real = std::env::split_paths(&path).map(|it| it.join("git")).find(|it| it.exists());
+    let script = format!(
+        r#"#!/bin/bash
+place="{}" real="{}" root="{}"
+fail() {{ echo "fatal: write error: No space left on device" >&2; exit 128; }}
+work() {{ "$real" "${{all[@]}}" >/dev/null 2>&1; }}
+die() {{ kill -KILL $$; }}
+half() {{
+  "$real" "${{all[@]}}" >"$place/out.$$" 2>/dev/null
+  head -c $(($(stat -c %s "$place/out.$$") / 2)) "$place/out.$$"
+  die
+}}
+all=("$@")
+# Agents may find this program, and are none of its business.
+[ -w "$place" ] || exec "$real" "$@"
+{lines}
+exec "$real" "$@"
+"#,
+        place.display(),
+        real.unwrap().display(),
+        stage.env.root().display(),
+    );
+    let git = place.join("git");
     fs::write(&git, script).unwrap();
     fs::set_permissions(&git, fs::Permissions::from_mode(0o755)).unwrap();
-    format!("{place}:{path}")
+    let path = format!("{}:{path}", place.display());
+    (place, path)
 }
 
 /// A command line that does something to one system call of what follows it.

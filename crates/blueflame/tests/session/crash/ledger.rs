@@ -48,6 +48,14 @@ impl Person {
 }
 
 impl Ledger {
+    /// Whether the person is left with the same, having answered the same. Who did
+    /// how much for it may differ.
+    pub fn leads_to_the_same_as(&self, other: &Ledger) -> bool {
+        self.repository == other.repository
+            && self.landed == other.landed
+            && self.answers == other.answers
+    }
+
     /// Looks everything up, once nothing runs any more.
     pub fn of(stage: &Stage, person: &Person) -> Ledger {
         wait_until("no process is left", || stage.processes().is_empty());
@@ -56,6 +64,11 @@ impl Ledger {
         assert_eq!(stage.sessions().len(), 1, "there is more than the one session");
         let replay = stage.blueflame(&["replay", &stage.session_id()]).exits(0);
         assert!(replay.stderr.contains("decisions all as this version takes them"), "{replay}");
+        // What lived through all of it and what the journal alone leads to are the
+        // same, to the last byte.
+        let views = stage.views();
+        stage.blueflame(&["replay", "--rebuild"]).exits(0);
+        assert_eq!(stage.views(), views, "the state is not what its journal says");
         stage.git(&["fsck", "--strict", "--no-dangling"]);
         let answered = stage.events("gate.answered").into_iter();
         let mut answers: Vec<String> =

@@ -6,7 +6,9 @@
 //! longer, and `BLUEFLAME_CRASH_SEED` with the seed that a failure prints fights
 //! that one battle again.
 
+mod damage;
 mod death;
+mod faults;
 mod ledger;
 mod story;
 
@@ -19,7 +21,7 @@ use serde_json::Value;
 
 use self::death::{Chance, Death, Manner, has_strace};
 use self::ledger::{Ledger, Person};
-use crate::stage::{RESUME, Stage};
+use crate::stage::{Again, RESUME, Stage};
 
 /// How many orchestrators are killed unless somebody wants more.
 const KILLS: u64 = 320;
@@ -79,12 +81,13 @@ fn battle(seed: u64, undisturbed: &Ledger) -> u64 {
     let person = Person::begins(&stage);
     let manner = Manner::of(seed);
     let mut chance = Chance::new(seed);
-    let again = format!(
-        "fought again with: BLUEFLAME_CRASH_SEED={seed} cargo test -p blueflame --test session crash"
-    );
+    let _again = Again(format!(
+        "BLUEFLAME_CRASH_SEED={seed} cargo test -p blueflame --test session \
+         whoever_dies_whenever -- --nocapture"
+    ));
     let (mut kills, mut in_vain, mut known) = (0, 0, 0);
     loop {
-        assert!(kills < GETS_NOWHERE, "{kills} deaths and no end: {}\n{again}", last(&stage));
+        assert!(kills < GETS_NOWHERE, "{kills} deaths and no end: {}", last(&stage));
         let begun = !stage.sessions().is_empty();
         let arguments = if begun { RESUME.to_vec() } else { stage.run_arguments() };
         let death = match manner.next(&mut chance, in_vain) {
@@ -96,7 +99,7 @@ fn battle(seed: u64, undisturbed: &Ledger) -> u64 {
             break;
         }
         let expected = manner.explains(&told);
-        assert!(expected, "after {kills} deaths, {death:?}: {told}\n{}\n{again}", last(&stage));
+        assert!(expected, "after {kills} deaths, {death:?}: {told}\n{}", last(&stage));
         kills += 1;
         let now = different_events(&stage);
         in_vain = if now > known { 0 } else { in_vain + 1 };
@@ -108,10 +111,7 @@ fn battle(seed: u64, undisturbed: &Ledger) -> u64 {
         Manner::Blackout | Manner::Git => ledger.repository == undisturbed.repository,
         _ => ledger == *undisturbed,
     };
-    assert!(
-        same,
-        "after {kills} deaths ({manner:?}):\n{ledger:#?}\nand not\n{undisturbed:#?}\n{again}"
-    );
+    assert!(same, "after {kills} deaths ({manner:?}):\n{ledger:#?}\nand not\n{undisturbed:#?}");
     kills
 }
 

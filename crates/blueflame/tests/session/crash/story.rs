@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::script::{Script, task};
+use crate::script::{Script, plan, task};
 use crate::stage::{MANY, Stage};
 
 const CONFIG: &str = r#"validation: {acceptance: ["test -e README.md"]}
@@ -12,7 +12,7 @@ merge: {verify: ["test -d src"]}
 limits: {max_retries: 20}
 "#;
 
-const DECISIONS: &str = r#"plan: [approve]
+pub const DECISIONS: &str = r#"plan: [approve]
 changesets: {three: [{reject: "once more"}, approve], "*": approve}
 validation_failed: [requeue]
 session: [continue, continue, continue]
@@ -45,4 +45,23 @@ pub fn stage() -> Stage {
 pub fn sources() -> BTreeMap<String, String> {
     let files = [("src/a.txt", "a"), ("src/d.txt", "d"), ("src/shared.txt", "of one and two")];
     files.map(|(name, text)| (name.to_owned(), text.to_owned())).into()
+}
+
+/// A shorter one with every kind of call of git in it: two changesets, of which the
+/// second conflicts and is resolved. No task may fail even once.
+pub fn of_two() -> Stage {
+    let tasks =
+        [task("task-001", "one", "src/shared.txt"), task("task-002", "two", "src/shared.txt")];
+    let script = Script::new()
+        .works("task-001", &[("src/shared.txt", "of one\n")])
+        .works("task-002", &[("src/shared.txt", "of two\n")])
+        .resolves("two.c1", &[("src/shared.txt", "of one and two\n")])
+        .resolves("one.c1", &[("src/shared.txt", "of one and two\n")])
+        .passes();
+    let config = CONFIG.replace("max_retries: 20", "max_retries: 0");
+    Stage::new(&format!("{MANY}{config}"))
+        .with_file("src/shared.txt", "of nobody\n")
+        .plan(&plan(&tasks))
+        .script(&script)
+        .decisions(DECISIONS)
 }

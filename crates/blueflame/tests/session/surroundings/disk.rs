@@ -62,7 +62,7 @@ fn too_little_room_for_workspaces_stops_the_session_until_there_is_room() {
 
 #[test]
 fn a_disk_that_is_full_to_the_last_block_loses_nothing() {
-    let stage = super::waiting("");
+    let stage = super::waiting("limits: {max_retries: 0}\n");
     let fill = "while test $(events agent.usage) -lt 2; do sleep 0.05; done\n\
                 size $(used)k\n\
                 touch \"$1/signals/go\"";
@@ -73,4 +73,38 @@ fn a_disk_that_is_full_to_the_last_block_loses_nothing() {
     let said = std::fs::read_to_string(stage.env.path("first")).unwrap();
     assert!(said.contains("No space left on device"), "{said}");
     assert!(said.contains("blueflame resume"), "{said}");
+}
+
+/// Fills 640 MB, in files of a size that anybody may write, and removes them.
+const TAKES_ROOM: &str = "for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16; do \
+     head -c 40M /dev/zero > full.$i || exit 1; done; rm full.*";
+
+/// What needs room finds too little of it, while there is enough for everything else:
+/// none of the tasks, which may not fail once, pays for it.
+fn nobody_pays_for(more: &str, small: &str) {
+    let config = format!("limits: {{max_retries: 0}}\n{more}");
+    let stage = super::with(crate::script::Script::new(), &config);
+    let place = stage.env.path(small);
+    std::fs::create_dir_all(&place).unwrap();
+    let lines = format!("mount -t tmpfs -o size=600m tmpfs '{}'", place.display());
+    let wrapper = super::in_a_namespace(&lines);
+    let told = stage.start_under(&wrapper, &stage.run_arguments()).end().exits(3);
+    let told = told.says("failed with exit code 1, and the disk of").says("is full: ");
+    told.says("once that is put right, `blueflame resume");
+    assert_eq!(stage.landed(), Vec::<String>::new());
+    stage.resume().exits(0);
+    super::everything_landed(&stage);
+}
+
+#[test]
+fn a_disk_that_is_full_for_a_command_costs_no_task_a_retry() {
+    let command = serde_json::to_string(&[TAKES_ROOM]).unwrap();
+    let cases = [
+        ("worktree: {prepare", "project/.trees"),
+        ("validation: {acceptance", "tmp"),
+        ("merge: {verify", "tmp"),
+    ];
+    for (key, small) in cases {
+        nobody_pays_for(&format!("{key}: {command}}}\n"), small);
+    }
 }

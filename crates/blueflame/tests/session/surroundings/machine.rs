@@ -3,7 +3,8 @@
 use std::fs;
 
 use super::{everything_landed, stage};
-use crate::stage::BLUEFLAME;
+use crate::script::{Script, plan, task};
+use crate::stage::{BLUEFLAME, Stage};
 
 #[test]
 fn without_a_home_of_the_person_it_works() {
@@ -84,4 +85,32 @@ fn too_few_processes_are_refused() {
     assert_eq!(ran.code(), Some(3), "{ran}");
     assert!(ran.stderr.contains("processes: you may have only 40"), "{ran}");
     assert!(ran.stderr.contains("hint: ulimit -u 4096"), "{ran}");
+}
+
+/// The most agents that were at work at the same time.
+fn at_once(config: &str) -> usize {
+    let names = ["1", "2", "3"].map(|it| (format!("task-00{it}"), format!("src/{it}.txt")));
+    let tasks = names.each_ref().map(|(id, file)| task(id, "one", file));
+    let works = |script: Script, (id, file): &(String, String)| script.works(id, &[(file, "x\n")]);
+    let script = names.iter().fold(Script::new(), works);
+    let stage =
+        Stage::new(config).plan(&plan(&tasks)).script(&script.passes()).decisions(super::APPROVE);
+    stage.run().exits(0);
+    let journal = stage.journal();
+    let step = |(now, most): (usize, usize), event: &serde_json::Value| match &event["t"] {
+        it if it == "agent.claimed" => (now + 1, most.max(now + 1)),
+        it if it == "agent.exited" => (now - 1, most),
+        _ => (now, most),
+    };
+    journal.iter().fold((0, 0), step).1
+}
+
+/// The memory of the machine is looked at, and counts.
+#[test]
+fn little_memory_means_fewer_agents_in_a_real_session() {
+    let config = |each: u64| {
+        format!("concurrency: {{development: 3, adaptive_min_ram_per_agent_mb: {each}}}\n")
+    };
+    assert_eq!(at_once(&config(16_000_000)), 1);
+    assert_eq!(at_once(&config(1)), 3);
 }

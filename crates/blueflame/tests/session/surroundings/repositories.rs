@@ -166,8 +166,8 @@ fn where_git_is_told_to_look_elsewhere_the_repository_at_hand_counts() {
     assert!(!stage.env.path("another-index").exists());
 }
 
-#[test]
-fn a_merge_of_the_persons_is_not_disturbed() {
+/// Two branches that cannot be brought together, on the base branch.
+fn with_a_conflict() -> Stage {
     let stage = stage();
     stage.git(&["checkout", "-q", "-b", "other"]);
     stage.write("README.md", "of another\n");
@@ -175,16 +175,83 @@ fn a_merge_of_the_persons_is_not_disturbed() {
     stage.git(&["checkout", "-q", "main"]);
     stage.write("README.md", "of mine\n");
     stage.git(&["commit", "-qam", "mine"]);
-    let mut merge = stage.env.command("git");
-    merge.args(["merge", "-q", "other"]).current_dir(stage.repository());
-    assert!(!stage.env.run(merge).status.success());
-    let conflicted = stage.read("README.md");
-    stage.run().exits(0).says("a merge is not finished").says("blueflame publish");
-    assert_eq!(stage.read("README.md"), conflicted);
-    assert_eq!(stage.git(&["status", "--porcelain"]), "UU README.md");
-    stage.git(&["merge", "--abort"]);
+    stage
+}
+
+/// The person is in the middle of something that git keeps notes of: everything
+/// lands, nothing of theirs is touched, and it is published when they are done.
+fn in_the_middle_of(begin: &[&str], says: &str, abort: &[&str]) {
+    let stage = with_a_conflict();
+    let mut git = stage.env.command("git");
+    git.args(begin).current_dir(stage.repository());
+    assert!(!stage.env.run(git).status.success(), "{begin:?} did not stop");
+    let own = |stage: &Stage| {
+        let notes = stage.git(&["status", "--porcelain=v2", "--branch", "--untracked-files=all"]);
+        (notes, stage.git(&["rev-parse", "HEAD"]), stage.read("README.md"))
+    };
+    let before = own(&stage);
+    stage.run().exits(0).says(says).says("blueflame publish");
+    assert_eq!(own(&stage), before, "{begin:?}");
+    stage.git(abort);
     stage.blueflame(&["publish"]).exits(0);
     everything_landed(&stage);
+}
+
+#[test]
+fn a_merge_of_the_persons_is_not_disturbed() {
+    in_the_middle_of(&["merge", "-q", "other"], "a merge is not finished", &["merge", "--abort"]);
+}
+
+#[test]
+fn a_rebase_of_the_persons_is_not_disturbed() {
+    let says = "a rebase of `main` is not finished";
+    in_the_middle_of(&["rebase", "-q", "other"], says, &["rebase", "--abort"]);
+    let apply = ["rebase", "-q", "--apply", "other"];
+    in_the_middle_of(&apply, says, &["rebase", "--abort"]);
+}
+
+#[test]
+fn picking_and_taking_back_of_the_persons_is_not_disturbed() {
+    let abort = ["cherry-pick", "--abort"];
+    in_the_middle_of(&["cherry-pick", "other"], "a cherry-pick is not finished", &abort);
+    let revert = ["revert", "--no-edit", "other"];
+    in_the_middle_of(&revert, "a revert is not finished", &["revert", "--abort"]);
+}
+
+/// A checkout of the base branch in which something is looked for by halves.
+#[test]
+fn a_bisection_of_the_persons_is_not_disturbed() {
+    let stage = stage();
+    for number in 1..=4 {
+        stage.git(&["commit", "-q", "--allow-empty", "-m", &format!("chore: number {number}")]);
+    }
+    stage.git(&["bisect", "start", "HEAD", "HEAD~4"]);
+    let head = stage.git(&["rev-parse", "HEAD"]);
+    stage.run().exits(0).says("bisect").says("blueflame publish");
+    assert_eq!(stage.git(&["rev-parse", "HEAD"]), head);
+    stage.git(&["bisect", "reset"]);
+    stage.blueflame(&["publish"]).exits(0);
+    everything_landed(&stage);
+}
+
+/// Lines in names, and bytes that are no text.
+#[test]
+fn names_that_are_no_text() {
+    use std::os::unix::ffi::OsStrExt as _;
+    let stage = stage();
+    let names: [&[u8]; 2] = [b"lib/one\ntwo.txt", b"lib/\xff\xfe.txt"];
+    fs::create_dir(stage.repository().join("lib")).unwrap();
+    for name in names {
+        fs::write(stage.repository().join(std::ffi::OsStr::from_bytes(name)), "committed").unwrap();
+    }
+    stage.git(&["add", "--all"]);
+    stage.git(&["commit", "-q", "--amend", "--no-edit"]);
+    let edited = stage.repository().join(std::ffi::OsStr::from_bytes(names[0]));
+    fs::write(&edited, "of the person").unwrap();
+    stage.run().exits(0);
+    assert_eq!(stage.landed(), ["task-001", "task-002"].map(subject));
+    assert_eq!(stage.git(&["status", "--porcelain"]), r#" M "lib/one\ntwo.txt""#);
+    assert_eq!(fs::read_to_string(edited).unwrap(), "of the person");
 }
 
 const POINTER: &str = "version https://git-lfs.github.com/spec/v1\n\

@@ -64,3 +64,26 @@ fn a_window_that_closes_on_a_question_leaves_it_open() {
     stage.resume().exits(0);
     everything_landed(&stage);
 }
+
+/// A session was left on its first question, and somebody begins another.
+fn begun_again(answer: &str, then: &str) -> Stage {
+    let stage = stage();
+    stage.decide("plan: []\n");
+    stage.run().exits(4);
+    let mut terminal = in_a_window(&stage, &["run", "--task", "More.", "--plan", "../plan.yaml"]);
+    let asked = terminal.read_until("instead of beginning another? [Y/n] ");
+    assert!(asked.contains(&format!("{} was left unfinished", stage.session_id())), "{asked}");
+    terminal.type_in(answer);
+    terminal.read_until(then);
+    close(terminal);
+    wait_until("no process is left", || stage.processes().is_empty());
+    stage
+}
+
+#[test]
+fn run_offers_to_go_on_with_what_was_left() {
+    let stage = begun_again("\n", "goes on");
+    assert_eq!(stage.sessions().len(), 1);
+    let stage = begun_again("n\n", "begins");
+    assert_eq!(stage.sessions().len(), 2);
+}

@@ -4,8 +4,12 @@
 mod cage;
 
 use std::net::{TcpListener, TcpStream};
+use std::time::Duration;
 
 use cage::{Animal, visit};
+
+use crate::script::{Script, bash, commit, plan, task};
+use crate::stage::{Stage, wait_until};
 
 const fn animal(
     name: &'static str,
@@ -41,6 +45,41 @@ fn those_that_do_not_come_to_an_end() {
             ),
         ],
     );
+}
+
+/// Long before its time is up, whoever neither says nor does anything is ended;
+/// whoever waits for a command of its own is not.
+#[test]
+fn those_that_fall_silent() {
+    let silent = visit(
+        "limits: {idle_timeout: 3s, max_retries: 1}\n",
+        "",
+        &[
+            animal("falls silent", "open; sleep 600", "timed_out", ""),
+            animal("stops itself in silence", "open; kill -STOP $$; sleep 600", "timed_out", ""),
+        ],
+    );
+    let why = "stopped, because it gave no sign of life for 3 s";
+    assert_eq!(silent.told.stderr.matches(why).count(), 2, "{}", silent.told);
+}
+
+#[test]
+fn a_command_that_is_silent_for_long_is_no_silence_of_its_agent() {
+    let task = task("task-001", "one", "src/a.txt");
+    let mut calls = vec![bash("sh wait.sh go")];
+    calls.extend(commit("task-001", &[("src/a.txt", "a\n")]));
+    let script = Script::new().attempt("task-001", 1, &calls).passes();
+    let stage = Stage::new("limits: {idle_timeout: 1s, max_retries: 0}\n")
+        .plan(&plan(&[task]))
+        .script(&script)
+        .decisions("plan: [approve]\nchangesets: {'*': approve}\nsession: []\n");
+    let mut running = stage.begin();
+    running.wait_for_event("agent.started", 1);
+    wait_until("it waits", || stage.processes().iter().any(|line| line.contains("wait.sh")));
+    std::thread::sleep(Duration::from_secs(4));
+    stage.signal("go");
+    running.end().exits(0);
+    assert_eq!(stage.outcomes("task-001"), ["finished"]);
 }
 
 /// In a session of its own, deaf to signals and with a parent that is gone.

@@ -1,14 +1,10 @@
-//! Executors, models, the gateway and the sandbox.
+//! Executors, models and the sandbox.
 
 use std::collections::BTreeMap;
 
-use super::super::{
-    BUILT_IN_EXECUTORS, CustomExecutor, Executors, Gateway, ModelPrice, Sandbox, SandboxMode,
-    Upstream, file,
-};
+use super::super::{BUILT_IN_EXECUTORS, CustomExecutor, Executors, Sandbox, SandboxMode, file};
 use super::values::Check;
-use crate::ids::{ExecutorName, SessionId};
-use crate::money::Usd;
+use crate::ids::{AccountName, ExecutorName};
 use crate::rules::PerRole;
 use crate::yaml::{Spanned, one_of, path_below};
 
@@ -33,21 +29,7 @@ const SECRETS: [&str; 16] = [
 ];
 
 pub(super) fn models(check: Check<'_>, file: &file::Models) -> PerRole<String> {
-    let model = |role: &str, name: &Spanned<String>| {
-        let path = format!("models.{role}");
-        let bad = name.is_empty()
-            || name.starts_with('-')
-            || name.chars().any(|c| c.is_whitespace() || c.is_control());
-        if bad {
-            let message = if name.is_empty() {
-                "is empty".to_owned()
-            } else {
-                format!("is not a model name, got `{}`", name.value)
-            };
-            check.error(&path, name, message, "write an alias such as `sonnet`, or a full name");
-        }
-        name.value.clone()
-    };
+    let model = |role: &str, name| model(check, &format!("models.{role}"), name);
     PerRole {
         planner: model("planner", &file.planner),
         worker: model("worker", &file.worker),
@@ -56,7 +38,26 @@ pub(super) fn models(check: Check<'_>, file: &file::Models) -> PerRole<String> {
     }
 }
 
-pub(super) fn executors(check: Check<'_>, file: &file::Executors) -> Option<Executors> {
+fn model(check: Check<'_>, path: &str, name: &Spanned<String>) -> String {
+    let bad = name.is_empty()
+        || name.starts_with('-')
+        || name.chars().any(|c| c.is_whitespace() || c.is_control());
+    if bad {
+        let message = if name.is_empty() {
+            "is empty".to_owned()
+        } else {
+            format!("is not a model name, got `{}`", name.value)
+        };
+        check.error(path, name, message, "write an alias such as `sonnet`, or a full name");
+    }
+    name.value.clone()
+}
+
+pub(super) fn executors(
+    check: Check<'_>,
+    file: &file::Executors,
+    gateway: &file::Gateway,
+) -> Option<Executors> {
     let custom = custom(check, file);
     let own = file.custom.keys().map(String::as_str);
     let own = own.filter(|name| !BUILT_IN_EXECUTORS.contains(name));
@@ -103,7 +104,47 @@ pub(super) fn executors(check: Check<'_>, file: &file::Executors) -> Option<Exec
         validator: chain("validator", &file.validator),
         merger: chain("merger", &file.merger),
     };
-    Some(Executors { chains, custom: custom? })
+    let mut accounts = BTreeMap::new();
+    for (name, account) in &file.accounts {
+        let path = path_below("executors.accounts", name);
+        let executor = named(&path, &Spanned { value: name.clone(), span: account.span });
+        let there =
+            account.value == AccountName::MAIN || gateway.accounts.contains_key(&account.value);
+        if !there {
+            let hint = match check
+                .problems
+                .closest(account, gateway.accounts.keys().map(String::as_str))
+            {
+                Some(meant) => format!("did you mean `{meant}`?"),
+                None => "define it in gateway.accounts".to_owned(),
+            };
+            let message = format!("is not a known account, got `{}`", account.value);
+            check.error(&path, account, message, &hint);
+        }
+        if let (Some(executor), Ok(account)) = (executor, AccountName::new(account.value.clone())) {
+            accounts.insert(executor, account);
+        }
+    }
+    let mut models = BTreeMap::new();
+    for (name, written) in &file.models {
+        let path = path_below("executors.models", name);
+        let model = model(check, &path, written);
+        if let Some(executor) = named(&path, &Spanned { value: name.clone(), span: written.span }) {
+            models.insert(executor, model);
+        }
+    }
+    let mut at_most = BTreeMap::new();
+    for (name, agents) in &file.at_most {
+        let path = path_below("executors.at_most", name);
+        if agents.value == 0 {
+            let hint = "leave the executor out of the others to do without it";
+            check.error(&path, agents, "must be at least 1, got `0`", hint);
+        }
+        if let Some(executor) = named(&path, &Spanned { value: name.clone(), span: agents.span }) {
+            at_most.insert(executor, agents.value);
+        }
+    }
+    Some(Executors { chains, custom: custom?, accounts, models, at_most })
 }
 
 fn custom(
@@ -142,121 +183,6 @@ fn custom(
         }
     }
     good.then_some(all)
-}
-
-pub(super) fn gateway(check: Check<'_>, file: &file::Gateway) -> Option<Gateway> {
-    let upstream = upstream(check, &file.upstream);
-    let name = &file.credential_env;
-    let valid = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
-        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
-    if !valid {
-        // The value may be a key that was pasted here; it is not repeated.
-        check.error(
-            "gateway.credential_env",
-            name,
-            "is not the name of an environment variable",
-            "write a name such as ANTHROPIC_API_KEY; the key itself does not belong in this file",
-        );
-    }
-    if upstream == Some(Upstream::OpenAi) && name.span.is_none() {
-        check.warning(
-            "gateway.credential_env",
-            &file.upstream,
-            "still names the key for Anthropic, `ANTHROPIC_API_KEY`",
-            "add `credential_env: OPENAI_API_KEY`",
-        );
-    }
-    let prices = prices(check, file);
-    Some(Gateway {
-        upstream: upstream?,
-        credential_env: name.value.clone(),
-        passthrough_auth: file.passthrough_auth.value,
-        ca_file: file.ca_file.as_ref().map(|path| path.value.clone()),
-        record: file.record.value,
-        prices: prices?,
-    })
-}
-
-fn prices(check: Check<'_>, file: &file::Gateway) -> Option<BTreeMap<String, ModelPrice>> {
-    let mut all = BTreeMap::new();
-    let mut good = true;
-    for (model, written) in &file.prices {
-        let path = path_below("gateway.prices", model);
-        let dollars = |key: &str, value: &Spanned<f64>| {
-            Usd::from_dollars(value.value).or_else(|| {
-                let path = format!("{path}.{key}");
-                check.error(&path, value, format!("is no price, got `{}`", value.value), "");
-                None
-            })
-        };
-        let optional = |key: &str, value: &Option<Spanned<f64>>| match value {
-            None => Some(None),
-            Some(value) => dollars(key, value).map(Some),
-        };
-        let price = (
-            dollars("input", &written.input),
-            dollars("output", &written.output),
-            optional("cache_read", &written.cache_read),
-            optional("cache_write", &written.cache_write),
-        );
-        if let (Some(input), Some(output), Some(cache_read), Some(cache_write)) = price {
-            // A price of nothing would take the brake off without a word.
-            if written.input.span.is_none() || written.output.span.is_none() {
-                let hint = "write both, 0 for a model that costs nothing";
-                check.error(&path, written, "needs a price for `input` and `output`", hint);
-                good = false;
-            }
-            all.insert(model.clone(), ModelPrice { input, output, cache_read, cache_write });
-        } else {
-            good = false;
-        }
-    }
-    good.then_some(all)
-}
-
-fn upstream(check: Check<'_>, written: &Spanned<String>) -> Option<Upstream> {
-    let path = "gateway.upstream";
-    let text = written.trim();
-    let refuse = |message: &str, hint: &str| {
-        check.error(path, written, format!("{message}, got `{text}`"), hint);
-        None
-    };
-    if let Some(file) = text.strip_prefix("script:") {
-        return if file.trim().is_empty() {
-            refuse("names no script file", "write `script:FILE`")
-        } else {
-            Some(Upstream::Script(file.to_owned()))
-        };
-    }
-    if let Some(session) = text.strip_prefix("replay:") {
-        return SessionId::new(session).map(Upstream::Replay).ok().or_else(|| {
-            refuse("names no session", "write `replay:` and an id like ses-20260206-143022")
-        });
-    }
-    if let Some(rest) = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://")) {
-        let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
-        if authority.contains('@') {
-            let hint = "name the key's variable in credential_env";
-            check.error(path, written, "contains a login, which does not belong in a file", hint);
-            return None;
-        }
-        let host = authority.rsplit_once(':').map_or(authority, |(host, _)| host);
-        if host.is_empty() || text.chars().any(|c| c.is_whitespace() || c.is_control()) {
-            return refuse("is not a web address", "write it like `https://api.example.com`");
-        }
-        if text.starts_with("http://") && !matches!(host, "localhost" | "127.0.0.1" | "[::1]") {
-            check.warning(path, written, "sends your key unencrypted", "use `https://`");
-        }
-        return Some(Upstream::Url(text.to_owned()));
-    }
-    match text {
-        "anthropic" => Some(Upstream::Anthropic),
-        "openai" => Some(Upstream::OpenAi),
-        _ => refuse(
-            "is not a known upstream",
-            "use `anthropic`, `openai`, `https://...`, `script:FILE` or `replay:SESSION`",
-        ),
-    }
 }
 
 pub(super) fn sandbox(check: Check<'_>, file: &file::Sandbox) -> Sandbox {

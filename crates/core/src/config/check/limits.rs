@@ -27,6 +27,7 @@ pub(super) fn concurrency(check: Check<'_>, file: &file::Concurrency) -> Concurr
 
 pub(super) fn limits(check: Check<'_>, file: &file::Limits) -> Option<Limits> {
     let agent_timeout = check.duration("limits.agent_timeout", &file.agent_timeout, DAY);
+    let idle_timeout = check.duration("limits.idle_timeout", &file.idle_timeout, DAY);
     let heartbeat = check.duration("limits.heartbeat_interval", &file.heartbeat_interval, DAY);
     if let (Some(timeout), Some(heartbeat)) = (agent_timeout, heartbeat)
         && heartbeat >= timeout
@@ -64,6 +65,7 @@ pub(super) fn limits(check: Check<'_>, file: &file::Limits) -> Option<Limits> {
     let max_wave_cycles = check.range("limits.max_wave_cycles", &file.max_wave_cycles, 1..=1000);
     Some(Limits {
         agent_timeout: agent_timeout?,
+        idle_timeout: idle_timeout?,
         heartbeat_interval: heartbeat?,
         max_retries,
         max_wave_cycles,

@@ -5,6 +5,7 @@
 //! configuration.
 
 mod agents;
+mod gateway;
 mod limits;
 mod permissions;
 mod project;
@@ -41,8 +42,8 @@ fn sections(check: Check<'_>, file: &ConfigFile) -> Option<Config> {
     let limits = limits::limits(check, &file.limits);
     let sandbox = agents::sandbox(check, &file.sandbox);
     let models = agents::models(check, &file.models);
-    let executors = agents::executors(check, &file.executors);
-    let gateway = agents::gateway(check, &file.gateway);
+    let executors = agents::executors(check, &file.executors, &file.gateway);
+    let gateway = gateway::gateway(check, &file.gateway);
     let worktree = project::worktree(check, &file.worktree);
     let permissions = permissions::permissions(check, &file.permissions);
     let validation = validation::validation(check, &file.validation);

@@ -53,6 +53,14 @@ pub struct Executors {
     pub merger: Option<Spanned<String>>,
     /// Tried in this order when an executor is missing or keeps failing.
     pub fallback: Vec<Spanned<String>>,
+    /// Which account from `gateway.accounts` an executor uses, by its name
+    /// [default: the one that `gateway` itself describes].
+    pub accounts: BTreeMap<String, Spanned<String>>,
+    /// The model of an executor, by its name, in place of the one in `models`; a
+    /// task that names one goes before it.
+    pub models: BTreeMap<String, Spanned<String>>,
+    /// How many agents an executor may have at a time, by its name.
+    pub at_most: BTreeMap<String, Spanned<u32>>,
     /// Agent programs of your own, by name.
     pub custom: BTreeMap<String, Spanned<CustomExecutor>>,
 }
@@ -66,6 +74,9 @@ impl Default for Executors {
             validator: None,
             merger: None,
             fallback: Vec::new(),
+            accounts: BTreeMap::new(),
+            models: BTreeMap::new(),
+            at_most: BTreeMap::new(),
             custom: BTreeMap::new(),
         }
     }
@@ -116,6 +127,32 @@ pub struct Gateway {
     /// What models cost that Blue Flame does not know, or other prices for
     /// those it does, by the full name of the model.
     pub prices: BTreeMap<String, Spanned<ModelPrice>>,
+    /// Further accounts, by name, for the executors that `executors.accounts`
+    /// names. A pause that a provider asks for is for one account.
+    pub accounts: BTreeMap<String, Spanned<Account>>,
+}
+
+/// One more account, with a key and limits of its own.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Account {
+    /// Where its requests go: `anthropic`, `openai`, a URL or `script:FILE`.
+    pub upstream: Spanned<String>,
+    /// Environment variable that holds its API key.
+    pub credential_env: Spanned<String>,
+    /// Forward the agent's own login instead of using a key.
+    pub passthrough_auth: Spanned<bool>,
+    /// File with certificates (PEM) to trust besides the usual ones.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ca_file: Option<Spanned<String>>,
+}
+
+impl Default for Account {
+    fn default() -> Self {
+        let Gateway { upstream, credential_env, passthrough_auth, ca_file, .. } =
+            Gateway::default();
+        Account { upstream, credential_env, passthrough_auth, ca_file }
+    }
 }
 
 /// What a model costs, in dollars for a million tokens.
@@ -145,6 +182,7 @@ impl Default for Gateway {
             ca_file: None,
             record: false.into(),
             prices: BTreeMap::new(),
+            accounts: BTreeMap::new(),
         }
     }
 }

@@ -48,6 +48,9 @@ impl Default for Concurrency {
 pub struct Limits {
     /// How long one agent may run before it is stopped.
     pub agent_timeout: Spanned<DurationText>,
+    /// How long an agent may give no sign of life before it is stopped: it says
+    /// nothing, no request to its model is under way and no command of its runs.
+    pub idle_timeout: Spanned<DurationText>,
     /// How often it is checked that an agent is alive.
     pub heartbeat_interval: Spanned<DurationText>,
     /// How often a failed task is tried again.
@@ -69,6 +72,7 @@ impl Default for Limits {
     fn default() -> Self {
         Limits {
             agent_timeout: "300s".into(),
+            idle_timeout: "120s".into(),
             heartbeat_interval: "30s".into(),
             max_retries: 2.into(),
             max_wave_cycles: 5.into(),

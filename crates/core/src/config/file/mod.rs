@@ -11,8 +11,8 @@ mod session;
 mod validation;
 
 pub use agents::{
-    CustomExecutor, Dialect, Executors, Gateway, ModelPrice, Models, ProcessLimit, Sandbox,
-    SandboxMode, Worktree,
+    Account, CustomExecutor, Dialect, Executors, Gateway, ModelPrice, Models, ProcessLimit,
+    Sandbox, SandboxMode, Worktree,
 };
 pub use limits::{Concurrency, Limits, TokenBudget};
 pub use permissions::{BashRules, Permissions};

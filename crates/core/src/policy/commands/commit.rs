@@ -150,8 +150,8 @@ pub(super) fn judge(walk: &Walk<'_>, call: &Call<'_>, arguments: &[Argument]) ->
                 return deny(
                     Rule::CommandFlag,
                     format!(
-                        "`git commit {}` is not among the options that are used here. Use \
-                         `git commit -m \"...\"`.",
+                        "`git commit {}` is not among the options that are used here, or is not \
+                         written in full. Use `git commit -m \"...\"`.",
                         word.text
                     ),
                 );

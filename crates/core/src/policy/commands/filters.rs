@@ -4,7 +4,7 @@
 use super::super::verdict::{Rule, deny};
 use super::argument::Argument;
 use super::simple::Call;
-use super::{Walk, Walked, grep};
+use super::{Walk, Walked, awk, find, grep, sed};
 
 /// What a filter does with its arguments.
 enum Filter {
@@ -12,9 +12,17 @@ enum Filter {
     Text,
     /// Options, then files to read. The options named here are refused; those
     /// in `valued` take the next argument as their value.
-    Files { refused: &'static [&'static str], valued: &'static [&'static str] },
+    Files {
+        refused: &'static [&'static str],
+        valued: &'static [&'static str],
+    },
     /// Options, a pattern, then files.
     Grep,
+    Find,
+    Sed,
+    Awk,
+    /// Options, a filter, then files.
+    Jq,
     /// Options, then one file to read and one to write.
     Uniq,
     /// Files to write.
@@ -26,8 +34,8 @@ enum Filter {
 fn filter(program: &str) -> Option<Filter> {
     Some(match program {
         "echo" | "printf" | "true" | "false" | ":" | "pwd" | "tr" | "basename" | "dirname"
-        | "nproc" => Filter::Text,
-        "cat" | "nl" | "ls" => Filter::Files { refused: &[], valued: &[] },
+        | "nproc" | "which" | "seq" => Filter::Text,
+        "cat" | "nl" | "ls" | "tac" | "rev" | "comm" => Filter::Files { refused: &[], valued: &[] },
         "head" => Filter::Files { refused: &[], valued: &["-n", "-c", "--lines", "--bytes"] },
         "tail" => Filter::Files {
             refused: &["-f", "-F", "--follow", "--retry", "--pid"],
@@ -46,15 +54,42 @@ fn filter(program: &str) -> Option<Filter> {
                 "--compress-program",
                 "--files0-from",
                 "--temporary-directory",
+                "--random-source",
             ],
             valued: &["-k", "-t", "-S", "--key", "--field-separator"],
         },
-        "grep" => Filter::Grep,
+        "cmp" => Filter::Files { refused: &[], valued: &["-n", "-i"] },
+        "diff" => Filter::Files {
+            refused: &["-r", "-X", "--recursive", "--exclude-from", "--from-file", "--to-file"],
+            valued: &["-U", "-C", "-W", "-I", "-x", "-L", "--label"],
+        },
+        "stat" => Filter::Files { refused: &[], valued: &["-c", "--format", "--printf"] },
+        "du" => Filter::Files {
+            refused: &["-L", "-X", "--dereference", "--exclude-from", "--files0-from"],
+            valued: &["-d", "-t", "--max-depth", "--threshold", "--exclude"],
+        },
+        "file" => Filter::Files {
+            refused: &["-C", "-f", "-m", "-z", "--compile", "--files-from", "--magic-file"],
+            valued: &[],
+        },
+        "md5sum" | "sha1sum" | "sha256sum" => {
+            Filter::Files { refused: &["-c", "--check"], valued: &[] }
+        }
+        "od" => Filter::Files { refused: &[], valued: &["-A", "-j", "-N", "-t", "-w"] },
+        "grep" | "egrep" | "fgrep" => Filter::Grep,
+        "find" => Filter::Find,
+        "sed" => Filter::Sed,
+        "awk" => Filter::Awk,
+        "jq" => Filter::Jq,
         "uniq" => Filter::Uniq,
         "tee" => Filter::Tee,
         "test" | "[" => Filter::Test,
         _ => return None,
     })
+}
+
+pub(super) fn is_filter(program: &str) -> bool {
+    filter(program).is_some()
 }
 
 /// Judges a filter; says `false` if the program is none.
@@ -67,6 +102,10 @@ pub(super) fn judge(walk: &Walk<'_>, call: &Call<'_>) -> Walked<bool> {
             if format.is_some_and(|word| word.literal().is_err() || word.text.starts_with('-')) {
                 return deny(Rule::CommandFlag, "`printf` needs a quoted format. Use one first.");
             }
+            // What wildcards stand for is shown.
+            for word in call.arguments.iter().filter(|word| word.glob) {
+                walk.file(word, call)?;
+            }
         }
         Filter::Test => test(walk, call)?,
         Filter::Files { refused, valued } => {
@@ -75,9 +114,14 @@ pub(super) fn judge(walk: &Walk<'_>, call: &Call<'_>) -> Walked<bool> {
             }
         }
         Filter::Grep => grep::judge(walk, call)?,
+        Filter::Find => find::judge(walk, call)?,
+        Filter::Sed => sed::judge(walk, call)?,
+        Filter::Awk => awk::judge(walk, call)?,
+        Filter::Jq => jq(walk, call)?,
         Filter::Uniq => {
             let files = operands(call, &[], &["-f", "-s", "-w"])?;
-            if files.len() > 1 {
+            // So does one with wildcards that stand for two.
+            if files.len() > 1 || files.iter().any(|word| word.glob) {
                 return deny(Rule::CommandFlag, "`uniq` with two files writes one. Use a pipe.");
             }
             for word in files {
@@ -147,13 +191,53 @@ fn operands<'c>(call: &Call<'c>, refused: &[&str], valued: &[&str]) -> Walked<Ve
         } else if refused.iter().any(|refused| is_option(text, refused)) {
             return deny(
                 Rule::CommandFlag,
-                format!("`{} {text}` waits, writes or runs more. Leave it out.", call.program),
+                format!(
+                    "`{} {text}` waits, writes, follows links or runs more. Leave it out.",
+                    call.program
+                ),
             );
         } else if valued.contains(&text) {
-            words.next();
+            words.next().map_or(Ok(()), stays_one)?;
         }
     }
     Ok(operands)
+}
+
+/// The value of an option has to stay one word: of `head -n $n` a file could become.
+fn stays_one(word: &Argument) -> Walked<()> {
+    if word.loose() || word.glob || word.tilde {
+        return word.literal().map(|_| ());
+    }
+    Ok(())
+}
+
+/// `jq`: its filter reads nothing but the files behind it.
+fn jq(walk: &Walk<'_>, call: &Call<'_>) -> Walked<()> {
+    const LETTERS: &str = "rcesnSMCj";
+    const LONG: &[&str] =
+        &["--raw-output", "--compact-output", "--slurp", "--sort-keys", "--exit-status", "--tab"];
+    let mut filter = None;
+    for word in call.arguments {
+        let text = word.text.as_str();
+        let letters = text.strip_prefix('-').filter(|letters| !letters.is_empty());
+        if let Some(letters) = letters {
+            if !LONG.contains(&text) && !letters.chars().all(|c| LETTERS.contains(c)) {
+                return deny(
+                    Rule::CommandFlag,
+                    format!("`jq {text}` may read more files. Use a filter, and files to read."),
+                );
+            }
+        } else if filter.is_some() {
+            walk.file(word, call)?;
+        } else {
+            let text = word.literal()?;
+            if ["import", "include", "modulemeta"].iter().any(|word| text.contains(word)) {
+                return deny(Rule::CommandFlag, "`jq` loads no modules here. Leave them out.");
+            }
+            filter = Some(text);
+        }
+    }
+    Ok(())
 }
 
 /// Whether a written option is this one: also shortened, in a bundle, or with

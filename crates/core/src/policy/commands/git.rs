@@ -27,6 +27,11 @@ const REFUSED: &[&str] = &[
     "--edit",
     "--interactive",
     "--pathspec-from-file",
+    "--stdin",
+    "--batch",
+    "--batch-check",
+    "--batch-command",
+    "--filters",
 ];
 
 /// Options whose value is only text; it may be the next word.
@@ -128,6 +133,9 @@ pub(super) fn judge(walk: &Walk<'_>, call: &Call<'_>) -> Walked<()> {
     if sub == "commit" {
         return commit::judge(walk, call, arguments);
     }
+    if !LOOKS.contains(&sub) && sub != "add" {
+        walk.moves.set(true);
+    }
     if let "rm" | "mv" | "restore" = sub {
         programs::changing(walk, call, arguments)?;
     }
@@ -150,6 +158,15 @@ pub(super) fn judge(walk: &Walk<'_>, call: &Call<'_>) -> Walked<()> {
         option(sub, text)?;
         let begins = |option: &&str| text.starts_with(&format!("{option}="));
         if FORMATS.iter().any(|option| text == *option || begins(option)) {
+            // What stands behind `%G` is found out by another program.
+            if text.contains("%G") {
+                return refuse(text, "here");
+            }
+            continue;
+        }
+        // `-L :name:file`
+        if text == "-L" {
+            walk.pieces(words.next().map_or(Ok(""), Argument::literal)?, call)?;
             continue;
         }
         if TEXTS.contains(&text) {

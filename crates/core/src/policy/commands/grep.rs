@@ -99,8 +99,7 @@ fn asked(arguments: &[Argument]) -> Walked<Asked<'_>> {
     let mut words = arguments.iter();
     let mut options = true;
     while let Some(word) = words.next() {
-        let wild = word.glob && word.text.starts_with(['*', '?', '[']);
-        if !word.known() || wild {
+        if !word.known() {
             return deny(
                 Rule::CommandArgument,
                 format!("`{}` is decided by the shell only. Quote it.", word.text),
@@ -141,7 +140,13 @@ fn asked(arguments: &[Argument]) -> Walked<Asked<'_>> {
         }
     }
     if !explicit && !asked.files.is_empty() {
-        asked.files.remove(0);
+        // Of several names in its place, all but the first would be files.
+        if asked.files.remove(0).glob {
+            return deny(
+                Rule::CommandArgument,
+                "the pattern of `grep` is taken for file names by the shell. Quote it.",
+            );
+        }
     }
     Ok(asked)
 }

@@ -4,21 +4,28 @@
 //! may find itself after `cd`, and which values a `for` gives to its variable.
 
 mod argument;
+mod awk;
 mod commit;
 mod filters;
+mod find;
 mod git;
+mod go;
 mod grep;
 mod hints;
 mod make;
+mod manners;
 mod programs;
+mod sed;
 mod simple;
+mod whereabouts;
 mod wildcards;
 
 use std::cell::Cell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use argument::Argument;
 pub(crate) use simple::is_found;
+use whereabouts::{After, Directories, Trust, stays};
 
 use super::Policy;
 use super::ground::{Found, Ground};
@@ -31,24 +38,7 @@ const MOST_STEPS: usize = 300;
 /// How many paths are looked up for one line.
 const MOST_LOOKS: usize = 1000;
 
-type Directories = BTreeSet<String>;
 type Walked<T> = Result<T, Denial>;
-
-/// Where a command may leave the shell: when it succeeds, and when it fails.
-struct After {
-    success: Directories,
-    failure: Directories,
-}
-
-impl After {
-    fn unchanged(directories: &Directories) -> Self {
-        After { success: directories.clone(), failure: directories.clone() }
-    }
-
-    fn either(self) -> Directories {
-        &self.success | &self.failure
-    }
-}
 
 /// One command line on its way through the rules.
 struct Walk<'w> {
@@ -61,6 +51,11 @@ struct Walk<'w> {
     loops: Vec<Directories>,
     steps: Cell<usize>,
     looks: Cell<usize>,
+    trust: Trust,
+    /// Whether the line itself makes files.
+    makes: Cell<bool>,
+    /// Whether it moves or removes some.
+    moves: Cell<bool>,
 }
 
 impl Policy {
@@ -91,17 +86,29 @@ impl Policy {
                 );
             }
         };
-        let mut walk = Walk {
-            policy: self,
-            ground,
-            texts: &script.texts,
-            known: BTreeMap::new(),
-            loops: Vec::new(),
-            steps: Cell::new(0),
-            looks: Cell::new(0),
-        };
-        walk.node(&script.body, &Directories::from([cwd.to_owned()]))?;
-        Ok(Rule::CommandAllowed)
+        let mut trust = Trust { directories: true, names: true };
+        loop {
+            let mut walk = Walk {
+                policy: self,
+                ground,
+                texts: &script.texts,
+                known: BTreeMap::new(),
+                loops: Vec::new(),
+                steps: Cell::new(0),
+                looks: Cell::new(0),
+                trust,
+                makes: Cell::new(false),
+                moves: Cell::new(false),
+            };
+            walk.node(&script.body, &Directories::from([cwd.to_owned()]))?;
+            let (makes, moves) = (walk.makes.get(), walk.moves.get());
+            let justified = Trust { directories: !moves, names: !moves && !makes };
+            if trust == justified || !trust.names {
+                return Ok(Rule::CommandAllowed);
+            }
+            // A line that changes files is judged again, without that trust.
+            trust = justified;
+        }
     }
 }
 
@@ -123,11 +130,19 @@ impl Walk<'_> {
                             let next = self.node(node, &after.success)?;
                             after.success = next.success;
                             after.failure = &after.failure | &next.failure;
+                            after.stray = &after.stray | &next.stray;
                         }
                         Link::Or => {
-                            let next = self.node(node, &after.failure)?;
-                            after.success = &after.success | &next.success;
-                            after.failure = next.failure;
+                            let strayed = std::mem::take(&mut after.stray);
+                            if !strayed.is_empty() {
+                                after.stray = self.node(node, &strayed)?.anywhere();
+                            }
+                            if !after.failure.is_empty() {
+                                let next = self.node(node, &after.failure)?;
+                                after.success = &after.success | &next.success;
+                                after.failure = next.failure;
+                                after.stray = &after.stray | &next.stray;
+                            }
                         }
                     }
                 }
@@ -142,7 +157,8 @@ impl Walk<'_> {
             }
             Node::Not(node) => {
                 let after = self.node(node, from)?;
-                Ok(After { success: after.failure, failure: after.success })
+                let success = after.failed();
+                Ok(After { success, failure: after.success, stray: Directories::new() })
             }
             Node::Subshell { body, redirects } => {
                 self.redirects(redirects, from)?;
@@ -160,7 +176,7 @@ impl Walk<'_> {
                 for (condition, then) in branches {
                     let after = self.node(condition, &from)?;
                     ends.extend(self.node(then, &after.success)?.either());
-                    from = after.failure;
+                    from = after.failed();
                 }
                 match otherwise {
                     Some(node) => ends.extend(self.node(node, &from)?.either()),
@@ -174,7 +190,7 @@ impl Walk<'_> {
                 let after = self.node(condition, from)?;
                 let end = self.node(body, &after.success)?.either();
                 self.loops.pop();
-                stays(from, &(&end | &after.either()))
+                stays(from, &(&end | &after.anywhere()))
             }
             Node::For { name, words, body, redirects } => {
                 self.redirects(redirects, from)?;
@@ -279,7 +295,10 @@ impl Walk<'_> {
             self.policy.judge_read(path, cwd, self.ground, User::Shell)?;
             success.insert(real);
         }
-        Ok(After { success, failure: from.clone() })
+        if self.trust.directories {
+            return Ok(After { success, failure: Directories::new(), stray: from.clone() });
+        }
+        Ok(After { success, failure: from.clone(), stray: Directories::new() })
     }
 
     fn redirects(&mut self, redirects: &[Redirect], from: &Directories) -> Walked<()> {
@@ -311,6 +330,7 @@ impl Walk<'_> {
     }
 
     fn writes(&self, path: &str, from: &Directories) -> Walked<()> {
+        self.makes.set(true);
         for cwd in from {
             self.look()?;
             self.policy.judge_write(path, cwd, self.ground, User::Shell)?;
@@ -338,14 +358,12 @@ fn without_joined_emoji(line: &str) -> String {
 /// Whether a variable means nothing to any program: setting `PATH` in a `for`
 /// is setting it.
 fn is_own_name(name: &str) -> bool {
+    // To other shells than bash these mean something in small letters.
+    const TAKEN: &[&str] = &["path", "cdpath", "fpath", "prompt", "argv", "status", "psvar"];
     let plain = name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
-    plain && name.len() <= 16 && !name.starts_with("npm_") && !name.ends_with("_proxy")
-}
-
-/// A loop that went somewhere else with each round could end up anywhere.
-fn stays(from: &Directories, end: &Directories) -> Walked<After> {
-    if end.is_subset(from) {
-        return Ok(After::unchanged(from));
-    }
-    deny(Rule::CommandArgument, "`cd` in a loop is not followed. Use `( cd DIR && ... )`.")
+    plain
+        && !TAKEN.contains(&name)
+        && name.len() <= 16
+        && !name.starts_with("npm_")
+        && !name.ends_with("_proxy")
 }

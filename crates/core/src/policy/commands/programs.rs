@@ -7,12 +7,13 @@
 
 use super::super::verdict::{Rule, deny};
 use super::argument::Argument;
+use super::filters::is_option;
 use super::simple::Call;
-use super::{Walk, Walked, make};
+use super::{Walk, Walked, go, make};
 
 pub(super) fn judge(walk: &Walk<'_>, call: &Call<'_>) -> Walked<()> {
     match call.program {
-        "go" => go(walk, call),
+        "go" => go::judge(walk, call),
         "make" | "gmake" => make::judge(walk, call),
         "npm" | "pnpm" | "yarn" => npm(walk, call),
         "cargo" => cargo(walk, call),
@@ -20,12 +21,52 @@ pub(super) fn judge(walk: &Walk<'_>, call: &Call<'_>) -> Walked<()> {
             changing(walk, call, call.arguments)
         }
         "cp" | "install" => {
-            call.arguments.iter().try_for_each(|word| walk.plain(word, call))?;
+            for word in call.arguments {
+                if word.text.starts_with('-') {
+                    walk.plain(word, call)?;
+                } else {
+                    walk.file(word, call)?;
+                }
+            }
             let last = call.arguments.len().saturating_sub(1);
             changing(walk, call, &call.arguments[last..])
         }
-        _ => call.arguments.iter().try_for_each(|word| walk.plain(word, call)),
+        _ => {
+            if let Some(word) = call.arguments.iter().find(|word| runs_another(call.program, word))
+            {
+                return refuse(call, &word.text);
+            }
+            call.arguments.iter().try_for_each(|word| walk.plain(word, call))
+        }
     }
+}
+
+/// Whether an option has a program run another one.
+fn runs_another(program: &str, word: &Argument) -> bool {
+    const RUNNING: &[(&str, &[&str])] = &[
+        ("rg", &["--pre", "--hostname-bin"]),
+        (
+            "tar",
+            &[
+                "-F",
+                "-I",
+                "--checkpoint-action",
+                "--info-script",
+                "--new-volume-script",
+                "--rsh-command",
+                "--to-command",
+                "--use-compress-program",
+            ],
+        ),
+        ("rsync", &["-e", "--rsh", "--rsync-path"]),
+        ("man", &["-H", "-P", "--html", "--pager"]),
+    ];
+    const COMPILERS: &[&str] = &["cc", "gcc", "clang", "c++", "g++", "clang++"];
+    const LOADING: &[&str] = &["-B", "-fplugin", "-specs", "-wrapper", "-fuse-ld", "-Xclang", "@"];
+    let text = word.text.as_str();
+    let known = RUNNING.iter().find(|(name, _)| *name == program);
+    known.is_some_and(|(_, options)| options.iter().any(|option| is_option(text, option)))
+        || COMPILERS.contains(&program) && LOADING.iter().any(|begin| text.starts_with(begin))
 }
 
 /// What `timeout` would run.
@@ -63,116 +104,25 @@ pub(super) fn changing(walk: &Walk<'_>, call: &Call<'_>, files: &[Argument]) -> 
     if let Some(word) = call.arguments.iter().find(elsewhere) {
         return refuse(call, &word.text);
     }
+    walk.moves.set(true);
     for word in files.iter().filter(|word| !word.text.starts_with('-')) {
-        let path = word.literal()?;
         for cwd in call.from {
-            walk.look()?;
-            let place = walk.policy.place(path, cwd, walk.ground)?;
-            if let super::Zone::Inside(inside) = place.zone {
-                walk.policy.judge_change(&inside)?;
-            }
-        }
-    }
-    Ok(())
-}
-
-fn go(walk: &Walk<'_>, call: &Call<'_>) -> Walked<()> {
-    const REFUSED: &[&str] = &[
-        "exec",
-        "toolexec",
-        "vettool",
-        "overlay",
-        "modfile",
-        "C",
-        "pkgdir",
-        "compiler",
-        "gccgoflags",
-        "modcacherw",
-        "workfile",
-        "fuzzcachedir",
-        "gocoverdir",
-    ];
-    const OUTPUTS: &[&str] = &[
-        "o",
-        "coverprofile",
-        "cpuprofile",
-        "memprofile",
-        "blockprofile",
-        "mutexprofile",
-        "trace",
-        "outputdir",
-        "testlogfile",
-    ];
-    const TEXTS: &[&str] = &["run", "bench", "skip", "fuzz", "tags", "list"];
-    let runs = call.arguments.first().is_some_and(|word| word.is("run"));
-    let mut package = !runs;
-    let mut words = call.arguments.iter().skip(1);
-    while let Some(word) = words.next() {
-        let Some(flag) = word.text.strip_prefix('-').filter(|_| !package || !runs) else {
-            if !package {
-                package = true;
-                let local = word.text.starts_with('.')
-                    || word.text.rsplit_once('.').is_some_and(|(_, end)| end == "go");
-                if !local || word.text.contains('@') {
-                    return deny(
-                        Rule::CommandArgument,
-                        format!("`{}` is not of this module. Use a path like ./cmd.", word.text),
-                    );
+            let paths = if word.glob {
+                walk.wild_file(word, call)?;
+                walk.matches(&word.text, cwd)?
+            } else {
+                vec![word.literal()?.to_owned()]
+            };
+            for path in paths {
+                walk.look()?;
+                let place = walk.policy.place(&path, cwd, walk.ground)?;
+                if let super::Zone::Inside(inside) = place.zone {
+                    walk.policy.judge_change(&inside)?;
                 }
             }
-            if word.text.contains('@') && !runs {
-                return refuse(call, &word.text);
-            }
-            walk.plain(word, call)?;
-            continue;
-        };
-        word.literal()?;
-        let flag = flag.strip_prefix('-').unwrap_or(flag);
-        let (name, value) = flag.split_once('=').map_or((flag, None), |(n, v)| (n, Some(v)));
-        let name = name.strip_prefix("test.").unwrap_or(name);
-        let changes_modules = name == "mod" && value != Some("readonly") && value != Some("vendor");
-        let refused = REFUSED.contains(&name) || name.starts_with("debug-");
-        if refused || changes_modules {
-            return refuse(call, &word.text);
-        }
-        let output = OUTPUTS.contains(&name);
-        let separate =
-            value.is_none() && (output || TEXTS.contains(&name) || name.ends_with("flags"));
-        let value = match value {
-            Some(value) => value,
-            None if separate => words.next().map_or(Ok(""), Argument::literal)?,
-            None => continue,
-        };
-        if name.ends_with("flags") {
-            if !are_plain_flags(value) {
-                return refuse(call, &word.text);
-            }
-        } else if output {
-            walk.writes(value, call.from)?;
-        } else if !TEXTS.contains(&name) {
-            walk.pieces(value, call)?;
         }
     }
     Ok(())
-}
-
-/// Whether options for go's compiler and linker only change what is built. Others
-/// write files, or run another linker.
-fn are_plain_flags(flags: &str) -> bool {
-    const PLAIN: &[&str] = &["-m", "-m=2", "-m=3", "-N", "-l", "-S", "-B", "-e", "-s", "-w"];
-    let mut names_value = false;
-    flags.split_whitespace().all(|flag| {
-        let flag = flag.trim_matches(['\'', '"']);
-        if std::mem::take(&mut names_value) {
-            return !flag.starts_with('-') && flag.contains('=');
-        }
-        // `all=-N`: for which packages.
-        let flag = flag.split_once("=-").map_or(flag, |(packages, _)| {
-            if packages.starts_with('-') { flag } else { &flag[packages.len() + 1..] }
-        });
-        names_value = flag == "-X";
-        names_value || PLAIN.contains(&flag) || flag.starts_with("-X=")
-    })
 }
 
 fn npm(walk: &Walk<'_>, call: &Call<'_>) -> Walked<()> {
@@ -196,10 +146,19 @@ fn npm(walk: &Walk<'_>, call: &Call<'_>) -> Walked<()> {
         "--no-fund",
         "--no-audit",
         "--foreground-scripts",
+        "-r",
+        "--recursive",
+        "--filter",
     ];
+    // npm takes every option up to `--` for its own, the others those in front of
+    // the script.
+    let script = if call.program == "npm" { usize::MAX } else { 1 + usize::from(runs(call)) };
     let mut own = true;
+    let mut names = 0;
     for word in call.arguments {
         let text = word.text.as_str();
+        names += usize::from(!text.starts_with('-'));
+        own &= names < script || !text.starts_with('-');
         if own && text == "--" {
             own = false;
         } else if own && text.starts_with('-') {
@@ -208,9 +167,18 @@ fn npm(walk: &Walk<'_>, call: &Call<'_>) -> Walked<()> {
                 return refuse(call, text);
             }
         }
-        walk.plain(word, call)?;
+        if own {
+            walk.plain(word, call)?;
+        } else {
+            walk.script_argument(word, call)?;
+        }
     }
     Ok(())
+}
+
+/// Whether a script is named behind `run`.
+fn runs(call: &Call<'_>) -> bool {
+    call.arguments.first().is_some_and(|word| word.is("run"))
 }
 
 fn cargo(walk: &Walk<'_>, call: &Call<'_>) -> Walked<()> {
@@ -225,7 +193,11 @@ fn cargo(walk: &Walk<'_>, call: &Call<'_>) -> Walked<()> {
         if own && (refused || short) {
             return refuse(call, text);
         }
-        walk.plain(word, call)?;
+        if !own && runs(call) {
+            walk.own_argument(word, call)?;
+        } else {
+            walk.plain(word, call)?;
+        }
     }
     Ok(())
 }

@@ -6,7 +6,8 @@ use super::super::paths::some_of;
 use super::super::shell::{HereText, Redirect, Simple};
 use super::super::verdict::{Rule, deny};
 use super::argument::Argument;
-use super::{After, Directories, Walk, Walked, filters, git, grep, hints, programs};
+use super::is_own_name;
+use super::{After, Directories, Walk, Walked, filters, git, grep, hints, manners, programs};
 use crate::ids::Role;
 
 /// Variables that may be set for a command: they change how it talks, not
@@ -22,6 +23,19 @@ const HARMLESS_VARIABLES: &[&str] = &[
     "DEBUG",
     "COLUMNS",
     "TERM",
+    "CARGO_TERM_COLOR",
+    "CGO_ENABLED",
+    "CLICOLOR",
+    "GOARCH",
+    "GOMAXPROCS",
+    "GOOS",
+    "GOTRACEBACK",
+    "INSTA_UPDATE",
+    "NODE_ENV",
+    "PYTHONDONTWRITEBYTECODE",
+    "PYTHONUNBUFFERED",
+    "RUST_LOG",
+    "RUST_TEST_THREADS",
 ];
 
 /// How many words a command may have.
@@ -45,16 +59,25 @@ impl Walk<'_> {
         self.step()?;
         for (name, word) in &simple.assignments {
             let value = self.argument(word, from)?;
+            // What it holds counts as unknown wherever it is used.
+            if simple.words.is_empty() && is_own_name(name) && !self.known.contains_key(name) {
+                continue;
+            }
             if simple.words.is_empty() || !HARMLESS_VARIABLES.contains(&name.as_str()) {
                 return deny(
                     Rule::CommandEnvironment,
-                    format!("setting `{name}` could change what commands do. Leave it out."),
+                    format!(
+                        "setting `{name}` could change what commands do. Leave it out; in front \
+                         of a command stand only such as CI, NO_COLOR, NODE_ENV, RUST_LOG."
+                    ),
                 );
             }
+            let plain = |c: char| c.is_ascii_alphanumeric() || " _.,:=*+-/@%".contains(c);
             let path = value.text.starts_with([':', '.'])
                 || value.text.contains("..")
                 || value.text.contains('/') && name != "TZ";
-            if !value.known() || value.tilde || path || value.text.starts_with('/') {
+            let plain = value.known() && !value.tilde && value.text.chars().all(plain);
+            if !plain || path || value.text.starts_with('/') {
                 return deny(
                     Rule::CommandEnvironment,
                     format!("the value of `{name}` is not plain. Write a plain value, or none."),
@@ -62,6 +85,9 @@ impl Walk<'_> {
             }
         }
         self.redirects(&simple.redirects, from)?;
+        if simple.words.is_empty() && !simple.assignments.is_empty() {
+            return Ok(After::unchanged(from));
+        }
         if simple.words.is_empty() {
             return deny(Rule::CommandSyntax, "a redirection stands alone. Write a command.");
         }
@@ -108,6 +134,13 @@ impl Walk<'_> {
             let plain: Vec<Argument> = [&words[..1], &words[2..]].concat();
             return self.program(&plain, input, from);
         }
+        // The same as `( cd DIR && git ... )`.
+        if program == "git" && arguments.len() > 2 && arguments[0].is("-C") {
+            let there = self.change_directory(&arguments[1..2], from)?.success;
+            let plain: Vec<Argument> = [&words[..1], &words[3..]].concat();
+            self.program(&plain, input, &there)?;
+            return Ok(After::unchanged(from));
+        }
         let call = Call { program, arguments, from, input };
         self.blocked(&call, words)?;
         if program == "cd" {
@@ -122,6 +155,9 @@ impl Walk<'_> {
                 return deny(Rule::CommandArgument, "`timeout cd` goes nowhere. Use `cd` alone.");
             }
             return self.program(timed, input, from);
+        }
+        if manners::are_good(program, arguments) {
+            return Ok(After::unchanged(from));
         }
         if let Some(why) = hints::never(program) {
             return deny(Rule::CommandNotAllowed, format!("`{program}` {why}."));
@@ -146,6 +182,10 @@ impl Walk<'_> {
             text.push_str(&argument.text);
         }
         let patterns = &self.policy.compiled.blocked_patterns;
+        // What these are given is never run.
+        let looks =
+            call.program == "git" || call.program == "cd" || filters::is_filter(call.program);
+        let is_found = if looks { is_found_in_front } else { is_found };
         match patterns.iter().find(|pattern| is_found(pattern, &text)) {
             None => Ok(()),
             Some(pattern) => deny(
@@ -158,6 +198,12 @@ impl Walk<'_> {
                 ),
             ),
         }
+    }
+
+    /// Whether a program is listed, whatever it is called with.
+    pub(super) fn is_listed(&self, program: &str) -> bool {
+        let listed = &self.policy.compiled.allowed_commands;
+        listed.iter().any(|tokens| tokens.len() == 1 && tokens[0] == program)
     }
 
     /// Whether a listed command is a beginning of this one, word by word.
@@ -218,6 +264,19 @@ fn spoken<'c>(call: &Call<'c>) -> Vec<&'c Argument> {
 /// an option on, or as one or more whole words. `ssh` is found in `ssh host` and
 /// `xargs ssh`, and not in `cat src/ssh/a.go`.
 pub(crate) fn is_found(pattern: &Regex, text: &str) -> bool {
+    finds(pattern, text, counts)
+}
+
+/// The same for a command whose words are not run: from its beginning on, or from
+/// an option on. `docker` is not found in `ls docker`.
+fn is_found_in_front(pattern: &Regex, text: &str) -> bool {
+    finds(pattern, text, |text, start, end| {
+        let option = text[start..end].trim_start().starts_with('-');
+        counts(text, start, end) && (start == 0 || option)
+    })
+}
+
+fn finds(pattern: &Regex, text: &str, counts: impl Fn(&str, usize, usize) -> bool) -> bool {
     let mut at = 0;
     for _ in 0..MOST_TRIES {
         let found = if at <= text.len() { pattern.find_at(text, at) } else { None };

@@ -24,8 +24,7 @@ impl Walk<'_> {
         if !word.known() || word.tilde {
             return word.literal().map(|_| ());
         }
-        // `ls` has no option that does more than look.
-        if word.text.starts_with('-') || is_wild(&word.text[..1]) && call.program != "ls" {
+        if word.text.starts_with('-') || self.could_be_an_option(word, call)? {
             return deny(
                 Rule::CommandArgument,
                 format!("`{0}` could become an option. Write `./{0}`.", word.text),
@@ -42,6 +41,25 @@ impl Walk<'_> {
         Ok(())
     }
 
+    /// Whether a file is called like an option that the command has: there is one,
+    /// or the line could make one.
+    fn could_be_an_option(&self, word: &Argument, call: &Call<'_>) -> Walked<bool> {
+        // These have no option that does more than look, or show text.
+        if let "ls" | "echo" | "printf" = call.program {
+            return Ok(false);
+        }
+        if !word.text.starts_with(['*', '?', '[']) {
+            return Ok(false);
+        }
+        for cwd in call.from {
+            let like_one = format!("{cwd}/-");
+            if self.matches(&word.text, cwd)?.iter().any(|path| path.starts_with(&like_one)) {
+                return Ok(true);
+            }
+        }
+        Ok(!self.trust.names)
+    }
+
     /// Refuses patterns that are after hidden files, or after secrets.
     pub(super) fn pattern(&self, pattern: &str) -> Walked<()> {
         let hidden = |name: &str| name.starts_with('.') && is_wild(name);
@@ -49,6 +67,12 @@ impl Walk<'_> {
             return deny(
                 Rule::CommandArgument,
                 format!("`{pattern}` stands for hidden files. Write their names out."),
+            );
+        }
+        if pattern.contains('[') && globset::Glob::new(pattern).is_err() {
+            return deny(
+                Rule::CommandArgument,
+                format!("`{pattern}` is read as a pattern by the shell. Quote it."),
             );
         }
         if self.policy.seeks_secrets(pattern) {
@@ -62,7 +86,7 @@ impl Walk<'_> {
 
     /// The paths that may be meant by a pattern; what follows a wildcard need
     /// not be there.
-    fn matches(&self, pattern: &str, cwd: &str) -> Walked<Vec<String>> {
+    pub(super) fn matches(&self, pattern: &str, cwd: &str) -> Walked<Vec<String>> {
         let start = if pattern.starts_with('/') { "" } else { cwd };
         let mut paths = vec![start.to_owned()];
         for part in pattern.split('/').filter(|part| !part.is_empty()) {

@@ -360,10 +360,12 @@ impl<'l> Parser<'l> {
                 }
                 let reserved = word.bare().filter(|bare| RESERVED.contains(bare));
                 if let Some(reserved) = reserved {
-                    return Err(Unclear::new(
-                        format!("`{reserved}` in this place"),
-                        "use plain commands, `if`, `for` and `while`",
-                    ));
+                    let instead = match reserved {
+                        "[[" => "use `[ ... ]`, with quotes around variables",
+                        "case" => "use `if [ ... ]; then ...; fi`",
+                        _ => "use plain commands, `if`, `for` and `while`",
+                    };
+                    return Err(Unclear::new(format!("`{reserved}` in this place"), instead));
                 }
             }
             simple.words.push(word);

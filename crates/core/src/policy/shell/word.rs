@@ -194,6 +194,14 @@ impl Parser<'_> {
             }
             Some('{') => {
                 self.next();
+                // How the commands of a pipe ended, the only list that is known.
+                if let Some(number) = ["PIPESTATUS[0]}", "PIPESTATUS[1]}", "PIPESTATUS[@]}"]
+                    .iter()
+                    .position(|list| self.takes(list))
+                {
+                    let name = if number < 2 { "?" } else { "@" };
+                    return Ok(Some(Part::Variable { name: name.to_owned(), quoted }));
+                }
                 let name = self.name();
                 if name.is_empty() || self.next() != Some('}') {
                     return Err(Unclear::new(

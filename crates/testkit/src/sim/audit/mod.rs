@@ -5,6 +5,7 @@
 //! core's state while the session runs, and it repeats none of its code.
 
 mod changesets;
+mod executors;
 mod hooks;
 mod money;
 mod tasks;
@@ -21,8 +22,10 @@ use blueflame_core::money::Spend;
 use blueflame_core::outcome::{BudgetScope, Killer, Outcome, Product};
 use blueflame_core::plan::Plan;
 use blueflame_core::rules::{Rules, WaveMode};
+use jiff::Timestamp;
 
 use changesets::Changesets;
+use executors::Executors;
 use hooks::Hooks;
 use money::Purse;
 use tasks::Tasks;
@@ -63,7 +66,7 @@ pub struct Auditor {
     plan_rejections: u32,
     planner: Chances,
     gate: Option<Gate>,
-    paused: bool,
+    executors: Executors,
     stopping: bool,
     memory_holds: Option<u64>,
     person_stopped: bool,
@@ -150,7 +153,7 @@ impl Auditor {
             plan_rejections: 0,
             planner: Chances::default(),
             gate: None,
-            paused: false,
+            executors: Executors::new(rules),
             stopping: false,
             memory_holds: None,
             person_stopped: false,
@@ -160,7 +163,7 @@ impl Auditor {
     }
 
     /// Reads one event; an error is something that must never happen.
-    pub fn observe(&mut self, event: &Event) -> Result<(), Finding> {
+    pub fn observe(&mut self, at: Timestamp, event: &Event) -> Result<(), Finding> {
         must!(self.ended.is_none(), "an event after the end");
         match event {
             Event::SessionStarted { .. }
@@ -173,7 +176,7 @@ impl Auditor {
                 self.gate = None;
                 self.stopping = false;
                 self.memory_holds = None;
-                self.paused = false;
+                self.executors.resumed();
                 self.told_to_stop.clear();
                 self.hooks.orchestrator_went();
             }
@@ -201,14 +204,15 @@ impl Auditor {
                     .memory_per_agent_mb
                     .map(|each| (self.live.len() as u64 + free_mb / each).max(1));
             }
-            Event::ProviderLimited { .. } => self.paused = true,
-            Event::PauseEnded => self.paused = false,
+            Event::ProviderLimited { until, account } => self.executors.limited(account, *until),
+            Event::PauseEnded => self.executors.pause_ended(at)?,
             Event::GateOpened { gate } => self.asked(gate)?,
             Event::GateAnswered { gate, answer } => self.answered(gate, answer)?,
             Event::GateWithdrawn { gate } => {
                 must!(self.gate.take().as_ref() == Some(gate), "withdrew no question");
             }
-            Event::AgentClaimed { agent, work, cap, grant, .. } => {
+            Event::AgentClaimed { agent, work, executor, cap, grant, passed_over } => {
+                self.executors.claimed(at, agent, executor, passed_over)?;
                 self.claimed(agent, work)?;
                 self.purse.claimed(agent, *cap, *grant)?;
             }
@@ -289,7 +293,6 @@ impl Auditor {
     }
 
     fn claimed(&mut self, agent: &AgentId, work: &Work) -> Result<(), Finding> {
-        must!(!self.paused, "an agent was started during a provider's pause");
         must!(!self.stopping, "an agent was started while stopping");
         if self.rules.memory_per_agent_mb.is_some() {
             let holds = self.memory_holds.unwrap_or(1);
@@ -328,13 +331,14 @@ impl Auditor {
     }
 
     fn exited(&mut self, agent: &AgentId, outcome: &Outcome) -> Result<(), Finding> {
-        if let Outcome::RateLimited { .. } = outcome {
-            self.paused = true;
+        if let Outcome::RateLimited { until } = outcome {
+            self.executors.limited_by(agent, *until);
         }
         if let Some(blame) = blame(outcome) {
             return self.left(agent, blame);
         }
         let Outcome::Finished { product } = outcome else { return Ok(()) };
+        self.executors.left(agent);
         let work = self.live.remove(agent).ok_or("a result of nobody")?;
         match (work, product) {
             (Work::Plan, Product::Plan(plan)) => self.proposed = Some(plan.clone()),
@@ -373,6 +377,7 @@ impl Auditor {
             Blame::Us if !self.told_to_stop.contains(agent) => Blame::Circumstances,
             blame => blame,
         };
+        self.executors.left(agent);
         let work = self.live.remove(agent).ok_or("an end of nobody")?;
         match work {
             Work::Plan => self.planner.lose(blame),
