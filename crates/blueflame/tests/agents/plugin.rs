@@ -323,7 +323,13 @@ replies:
     let run = stage.script(script).run();
     assert_eq!(run.end(), "stopped", "{}", run.story());
     let told = run.last_message() + &run.requests().last().unwrap().to_string();
-    for found in ["socket found", "plugin found", "settings found"] {
+    for found in [
+        "socket found",
+        "plugin found",
+        "settings found",
+        "config found",
+        "settings of commands can be written",
+    ] {
         assert!(told.contains(found), "{found}: {told}");
     }
     assert!(!told.contains("succeeded"), "{told}");
@@ -331,17 +337,20 @@ replies:
 
 const ATTACK: &str = r#"
 plugin=$(dirname "$OPENCODE_CONFIG")/blueflame-plugin.js
+config=$(dirname "$OPENCODE_CONFIG")/config
+test -s "$config/opencode/package-lock.json" && echo config found
+mkdir -p "$XDG_CONFIG_HOME/mine" && echo settings of commands can be written
 hook=$(grep -o '"/[^"]*/hook"' "$plugin" | head -1 | tr -d '"')
 test -S "$hook" && echo socket found
 test -s "$plugin" && echo plugin found
 test -s "$OPENCODE_CONFIG" && echo settings found
-for it in "$hook" "$plugin" "$OPENCODE_CONFIG" "$XDG_CONFIG_HOME/opencode/package-lock.json"; do
+for it in "$hook" "$plugin" "$OPENCODE_CONFIG" "$config/opencode/package-lock.json"; do
   rm -f "$it" 2>/dev/null && ! test -e "$it" && echo removing succeeded
   mv "$it" "$it.old" 2>/dev/null && echo moving succeeded
   touch "$(dirname "$it")/new" 2>/dev/null && echo adding succeeded
 done
 { echo >> "$plugin"; } 2>/dev/null && echo writing succeeded
-{ mkdir "$XDG_CONFIG_HOME/opencode/plugin"; } 2>/dev/null && echo another plugin succeeded
+{ mkdir "$config/opencode/plugin"; } 2>/dev/null && echo another plugin succeeded
 env | grep -q ^BLUEFLAME_TOKEN && echo reading the token succeeded
 true
 "#;

@@ -96,6 +96,10 @@ export const BlueFlame = async ({ directory }) => {
       });
       place(tool, args);
     },
+    // The one that opencode was told is for opencode alone, and cannot be written.
+    "shell.env": async (_, { env }) => {
+      env.XDG_CONFIG_HOME = path.join(process.env.HOME, ".config");
+    },
     // Some providers refuse requests that name the longest answer in this way.
     "chat.params": async (_, params) => {
       params.maxOutputTokens = undefined;
