@@ -191,7 +191,7 @@ fn limit(at: i64) -> Event {
 fn two_accounts() -> Rules {
     let mut rules = rules();
     rules.executors.worker = vec![executor("claude"), executor("codex")];
-    rules.accounts = [(executor("codex"), AccountName::new("other").unwrap())].into();
+    rules.accounts = [(executor("codex"), AccountName::new("other").expect("a plain word"))].into();
     rules
 }
 
@@ -232,8 +232,9 @@ fn a_task_whose_executor_is_full_does_not_hold_up_the_others() {
     let tasks = [by_codex("a"), by_codex("b"), task("c").priority(9)];
     let story = Story::developing(rules, tasks);
     let live = story.state.crew.live().values();
-    let mut who: Vec<String> =
-        live.map(|agent| format!("{} {}", agent.work.task().unwrap(), agent.executor)).collect();
+    let mut who: Vec<String> = live
+        .map(|agent| format!("{} {}", agent.work.task().expect("a task"), agent.executor))
+        .collect();
     who.sort();
     // The second one for codex is given to the next in line.
     assert_eq!(who, ["a codex", "b claude", "c claude"]);
@@ -253,7 +254,7 @@ fn the_journal_says_who_was_passed_over_and_why() {
             }
             _ => None,
         };
-        story.journal.iter().rev().find_map(|(_, event)| of_last(event)).unwrap()
+        story.journal.iter().rev().find_map(|(_, event)| of_last(event)).expect("a claim")
     };
     let failed = PassedOver { executor: executor("claude"), because: Shortcoming::Failed };
     assert_eq!(claimed(&story), (executor("codex"), vec![failed]));

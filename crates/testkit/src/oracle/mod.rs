@@ -147,8 +147,10 @@ fn is_about_text(rule: &str, words: &[String]) -> bool {
 }
 
 /// What a shell may do by itself.
-const HARMLESS: &[&str] =
-    &["echo", "printf", "test", "[", "cd", "pwd", "true", "false", ":", "for", "set", "exit"];
+const HARMLESS: &[&str] = &[
+    "echo", "printf", "test", "[", "cd", "pwd", "true", "false", ":", "for", "set", "exit",
+    "break", "continue",
+];
 
 fn quoted(words: &[String]) -> String {
     let quote = |word: &String| format!("'{}'", word.replace('\'', r"'\''"));

@@ -1,6 +1,6 @@
 //! What a seed stands for: rules, plans, and the temper of everyone involved.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use blueflame_core::forecast::Estimates;
 use blueflame_core::hook::Hook;
@@ -90,14 +90,22 @@ pub fn rules(rng: &mut Rng) -> Rules {
             .filter(|_| rng.percent(40))
             .map(|name| (executor(name), account("other")))
             .collect(),
-        executor_caps: ["claude", "codex", "embedded"]
-            .into_iter()
-            .filter_map(|name| rng.percent(20).then(|| (executor(name), small(rng, 1, 2))))
-            .collect(),
+        executor_caps: executor_caps(rng),
         publish: rng.percent(70),
         hooks: Hook::ALL.into_iter().filter(|_| rng.percent(40)).collect(),
         estimates: Estimates::default(),
     }
+}
+
+/// Few of them, now and then.
+fn executor_caps(rng: &mut Rng) -> BTreeMap<ExecutorName, u32> {
+    let mut caps = BTreeMap::new();
+    for name in ["claude", "codex", "embedded"] {
+        if rng.percent(20) {
+            caps.insert(executor(name), small(rng, 1, 2));
+        }
+    }
+    caps
 }
 
 /// None at all, or up to so many of the dearest requests.

@@ -51,7 +51,6 @@ enum Part {
 }
 
 #[derive(Debug)]
-#[expect(clippy::struct_excessive_bools, reason = "facts that do not exclude one another")]
 pub struct Auditor {
     rules: Rules,
     part: Part,
