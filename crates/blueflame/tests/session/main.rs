@@ -7,6 +7,7 @@ mod cleaning;
 mod conflicts;
 mod crash;
 mod evidence;
+mod executors;
 mod gates;
 mod hooks;
 mod money;

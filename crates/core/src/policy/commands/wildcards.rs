@@ -69,6 +69,13 @@ impl Walk<'_> {
                 format!("`{pattern}` stands for hidden files. Write their names out."),
             );
         }
+        // What fits nothing goes to the program as it is written.
+        if pattern.contains('\\') {
+            return deny(
+                Rule::PathStrange,
+                format!("`{pattern}` has a backslash in it. Use plain names."),
+            );
+        }
         if pattern.contains('[') && globset::Glob::new(pattern).is_err() {
             return deny(
                 Rule::CommandArgument,
