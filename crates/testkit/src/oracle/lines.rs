@@ -36,11 +36,51 @@ impl Chance {
     }
 }
 
-/// Programs that the lines run; what else a shell looks for is a finding.
+/// Programs that the lines run, or that they may run when a letter is changed; what
+/// else a shell looks for is a finding.
 pub const PROGRAMS: &[&str] = &[
-    "git", "ls", "cat", "head", "tail", "grep", "wc", "sort", "uniq", "cut", "tr", "nl", "tee",
-    "basename", "dirname", "go", "make", "npm", "cargo", "time", "timeout", "find", "sed", "awk",
+    "git",
+    "ls",
+    "cat",
+    "head",
+    "tail",
+    "grep",
+    "wc",
+    "sort",
+    "uniq",
+    "cut",
+    "tr",
+    "nl",
+    "tee",
+    "basename",
+    "dirname",
+    "go",
+    "make",
+    "npm",
+    "cargo",
+    "time",
+    "timeout",
+    "find",
+    "sed",
+    "awk",
     "diff",
+    "tac",
+    "rev",
+    "comm",
+    "nproc",
+    "which",
+    "seq",
+    "cmp",
+    "stat",
+    "du",
+    "file",
+    "md5sum",
+    "sha1sum",
+    "sha256sum",
+    "od",
+    "egrep",
+    "fgrep",
+    "jq",
 ];
 
 /// Commands that are allowed, each complete in itself.
