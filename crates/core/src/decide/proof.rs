@@ -27,7 +27,11 @@ pub fn was_decided(state: &State, event: &Event) -> bool {
 /// the fingerprint of a file.
 fn without_inputs(mut event: Event) -> Event {
     match &mut event {
-        Event::AgentClaimed { agent, .. } => *agent = AgentId::from_number(Role::Planner, 0),
+        // Why it was this one explains the decision, and journals before did not.
+        Event::AgentClaimed { agent, passed_over, .. } => {
+            *agent = AgentId::from_number(Role::Planner, 0);
+            passed_over.clear();
+        }
         Event::CycleStarted { config, .. } => config.clear(),
         _ => {}
     }
