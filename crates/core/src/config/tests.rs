@@ -229,7 +229,7 @@ fn one_problem_each() {
         ),
         (
             "gateway: {accounts: {b: {upstream: 'replay:ses-20260206-143022'}}}",
-            "error: `gateway.accounts.b.upstream` cannot be a replay @ replay:ses-20260206-143022",
+            "error: `gateway.accounts.b.upstream` cannot be a replay @ 'replay:ses-20260206-143022'",
         ),
         (
             "executors: {fallback: [x]}",
