@@ -159,7 +159,10 @@ impl<'l> Parser<'l> {
             nodes.push(self.chain()?);
             self.blanks()?;
             match self.peek() {
-                Some(';') if self.rest().starts_with(";;") => return Err(unexpected(Some(';'))),
+                // `;;`, `;&` and `;;&` are words of `case`.
+                Some(';') if [";;", ";&"].iter().any(|word| self.rest().starts_with(word)) => {
+                    return Err(unexpected(Some(';')));
+                }
                 Some(';') => {
                     self.next();
                 }

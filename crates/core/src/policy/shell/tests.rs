@@ -165,6 +165,7 @@ fn what_bash_may_read_otherwise_is_refused() {
         "a 0>b",
         "a 00>&3",
         "a 3<<E\nb\nE",
+        "a;&> b c",
         "a \"$(b <<'E'\nx\nE c)\nE\n)\"",
         "a \"$(b <<-'E'\nx\n\tEc\nE\n)\"",
     ] {
