@@ -454,6 +454,8 @@ fn an_executor_may_have_an_account_a_model_and_a_limit_of_its_own() {
     );
     let other = config.gateway.with_account(rules.account_of(&codex));
     assert_eq!((other.upstream, other.credential_env.as_str()), (Upstream::OpenAi, "B"));
+    let keys: Vec<&str> = config.gateway.credential_variables().collect();
+    assert_eq!(keys, ["ANTHROPIC_API_KEY", "B"]);
     assert!(other.record, "what is not said of an account is the same for all");
     // A replay is of everything.
     let replayed = Gateway {

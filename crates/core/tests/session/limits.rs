@@ -6,7 +6,7 @@ use blueflame_core::money::Budget;
 use blueflame_core::rules::Rules;
 
 use crate::story::Story;
-use crate::words::{Details, rules, task, usd};
+use crate::words::{Details, executor, rules, task, usd};
 
 /// Two tasks that want the same file: the second has to wait for the first.
 fn one_at_work(rules: Rules) -> Story {
@@ -60,6 +60,9 @@ fn places_and_memory_are_counted_for_everyone() {
     assert_eq!(story.refuses(&good()), "all places for a worker are taken");
     let mut story = one_at_work(Rules { memory_per_agent_mb: Some(600), ..rules() });
     assert_eq!(story.refuses(&good()), "the memory holds no more agents");
+    let executor_caps = [(executor("claude"), 1)].into();
+    let mut story = one_at_work(Rules { executor_caps, ..rules() });
+    assert_eq!(story.refuses(&good()), "`claude` has all the agents that it may have");
 }
 
 #[test]
