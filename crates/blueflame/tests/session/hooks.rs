@@ -46,10 +46,16 @@ fn landed_and_failed(stage: &Stage) {
 
 #[test]
 fn every_hook_is_told_what_it_is_about() {
-    let tell = "'env | grep ^BLUEFLAME_ | sort; pwd; echo key=$ANTHROPIC_API_KEY home=$HOME'";
+    let tell =
+        "'env | grep ^BLUEFLAME_ | sort; pwd; echo key=$ANTHROPIC_API_KEY$OTHER_KEY home=$HOME'";
     let stage = stage(&format!(
         "  post_plan: {tell}\n  pre_validation: {tell}\n  post_merge: {tell}\n  on_failure: {tell}\n"
     ));
+    let another = "accounts: {other: {upstream: openai, credential_env: OTHER_KEY}}, record: true}";
+    let config = stage.read("blueflame.yaml").replace("record: true}", another);
+    assert!(config.contains(another), "{config}");
+    stage.write("blueflame.yaml", &config);
+    stage.git(&["commit", "-q", "--amend", "-a", "--no-edit"]);
     let mut command = stage.command(&[
         "run",
         "--task",
@@ -59,7 +65,8 @@ fn every_hook_is_told_what_it_is_about() {
         "--decisions-file",
         "../decisions.yaml",
     ]);
-    command.env("ANTHROPIC_API_KEY", "sk-not-for-hooks").env("GIT_INDEX_FILE", "/nowhere");
+    command.env("ANTHROPIC_API_KEY", "sk-not-for-hooks").env("OTHER_KEY", "sk-not-either");
+    command.env("GIT_INDEX_FILE", "/nowhere");
     assert_eq!(command.output().unwrap().status.code(), Some(1));
     let passed = json!("passed");
     let mut seen = results(&stage);
