@@ -289,7 +289,7 @@ pub struct Run {
     /// Print every event as JSON, one a line; with --dry-run, one document
     #[arg(long)]
     pub json: bool,
-    /// Run all agents with this executor
+    /// Run all agents with this executor, but for tasks that name their own
     #[arg(long, value_name = "EXECUTOR")]
     pub executor: Option<String>,
     /// Approve the plan and every changeset, and go on while work remains
