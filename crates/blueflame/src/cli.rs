@@ -140,6 +140,15 @@ pub enum Command {
         #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
         program: Vec<OsString>,
     },
+    /// Go into a workspace and become a program there
+    #[command(name = "__within", hide = true)]
+    Within {
+        /// The workspace
+        workspace: PathBuf,
+        /// The program and its arguments
+        #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+        program: Vec<OsString>,
+    },
     /// Try to break out of a sandbox, and say what worked; started by the probe
     #[command(name = "__probe", hide = true)]
     Probe {

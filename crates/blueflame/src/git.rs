@@ -152,7 +152,22 @@ impl Git {
 
 /// The git program with its usual surroundings.
 pub(crate) fn command(dir: &Path, arguments: &[impl AsRef<OsStr>]) -> Command {
-    let mut command = Command::new("git");
+    prepared(Command::new("git"), dir, arguments)
+}
+
+/// The same, by our own program, which goes into a workspace first.
+fn command_within(
+    blueflame: &Path,
+    workspace: &Path,
+    dir: &Path,
+    arguments: &[impl AsRef<OsStr>],
+) -> Command {
+    let mut command = Command::new(blueflame);
+    command.arg("__within").arg(workspace).arg("git");
+    prepared(command, dir, arguments)
+}
+
+fn prepared(mut command: Command, dir: &Path, arguments: &[impl AsRef<OsStr>]) -> Command {
     command
         .args(arguments)
         .current_dir(dir)

@@ -87,6 +87,8 @@ pub fn run(root: &Path) -> Result<(), CannotBegin> {
     }
     let spec = directory.spec().map_err(cannot)?;
     let secrets = read_secrets().map_err(cannot)?;
+    // We judge what the agent wants to do with its files: we have to see them too.
+    enter::enter(&spec.workspace).map_err(cannot)?;
     // The agent has the same user: it must not read our memory.
     set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(cannot)?;
     process_tree::adopt_orphans().map_err(cannot)?;

@@ -59,6 +59,13 @@ pub fn run(cli: Cli) -> ExitCode {
                 format!("`{}` cannot be run: {error}", program[0].display()),
             )),
         },
+        Command::Within { workspace, program } => match enter::become_within(&workspace, &program) {
+            Ok(never) => match never {},
+            Err(error) => Err(Failure::new(
+                Kind::Missing,
+                format!("`{}` cannot be run: {error}", program[0].display()),
+            )),
+        },
         Command::Probe { orders } => sandbox::try_everything(&orders)
             .map_err(|error| Failure::new(Kind::Internal, error))
             .and_then(|done| crate::stdout::write(&done))

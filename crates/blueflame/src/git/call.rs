@@ -43,6 +43,8 @@ pub struct Call {
     input: Vec<u8>,
     plain: bool,
     deadline: Duration,
+    /// Our own program, and the workspace that it goes into first.
+    within: Option<(PathBuf, PathBuf)>,
 }
 
 /// What came of a call.
@@ -66,6 +68,7 @@ impl Call {
             input: Vec::new(),
             plain: false,
             deadline: DEADLINE,
+            within: None,
         }
     }
 
@@ -125,6 +128,13 @@ impl Call {
     #[must_use]
     pub fn deadline(mut self, deadline: Duration) -> Self {
         self.deadline = deadline;
+        self
+    }
+
+    /// Has our own program go into a workspace first.
+    #[must_use]
+    pub fn within(mut self, blueflame: &Path, workspace: &Path) -> Self {
+        self.within = Some((blueflame.to_owned(), workspace.to_owned()));
         self
     }
 
@@ -189,7 +199,12 @@ impl Call {
         let quiet = quiet.filter(|_| self.plain);
         let words: Vec<&OsStr> =
             quiet.chain(words).chain(self.words.iter().map(OsString::as_os_str)).collect();
-        let mut command = super::command(&self.dir, &words);
+        let mut command = match &self.within {
+            Some((blueflame, workspace)) => {
+                super::command_within(blueflame, workspace, &self.dir, &words)
+            }
+            None => super::command(&self.dir, &words),
+        };
         if self.plain {
             let inherited = std::env::vars_os().map(|(name, _)| name);
             for name in inherited.filter(|name| name.as_encoded_bytes().starts_with(b"GIT_")) {

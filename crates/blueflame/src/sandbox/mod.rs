@@ -27,7 +27,7 @@ mod profile;
 mod root;
 mod rules;
 mod sockets;
-mod syscalls;
+pub(crate) mod syscalls;
 mod toolchains;
 mod unmapped;
 mod watch;

@@ -74,7 +74,7 @@ impl Bench {
     ) -> Result<Option<CommandResult>, String> {
         let (fitter, fittings) = (site.workspaces.fitter(), site.config.worktree.clone());
         let directory = self.checkout.directory().to_owned();
-        let furnished = spawn_blocking(move || fitter.furnish(&directory, &fittings)).await;
+        let furnished = spawn_blocking(move || fitter.furnish(&Floor::Plain(&directory), &fittings)).await;
         if let Err(error) = furnished.map_err(|error| error.to_string())? {
             return Ok(Some(CommandResult {
                 command: "worktree.copy and worktree.share".to_owned(),

@@ -66,7 +66,7 @@ impl Workspaces {
         let own = format!("refs/heads/{}", workspace.branch);
         let mut found = Vec::new();
         let mut kept = 0;
-        for (reference, oid) in self.remote_refs(&workspace.path)? {
+        for (reference, oid) in self.remote_refs(&workspace.repository())? {
             if reference.starts_with("refs/replace/") {
                 found.push(format!(
                     "changes.history: `{reference}` was to stand for another object. Leave the \
@@ -80,7 +80,7 @@ impl Workspaces {
             kept += 1;
             let keep = self.elsewhere_ref(&workspace.name, kept);
             let place = if kept <= MOST_KEPT
-                && self.fetch(&workspace.path, &reference, &keep, head)?.status.success()
+                && self.fetch(&workspace.repository(), &reference, &keep, head)?.status.success()
             {
                 format!(" It is kept as `{keep}`.")
             } else {
@@ -111,7 +111,7 @@ impl Workspaces {
                 short(&workspace.start)
             )
         } else {
-            format!("kept: the work is in `{}`", workspace.path.display())
+            format!("kept: the work is in `{}`", workspace.repository().display())
         }
     }
 }

@@ -12,7 +12,11 @@ use blueflame_core::ids::Oid;
 
 use super::error::{WorkspaceError, failed};
 use super::starting_point::{Merged, merge};
-use super::{Created, Order, Restore, Workspace, Workspaces, fittings, git_dir, remove, space};
+use super::bases::Base;
+use super::fittings::Floor;
+use super::{
+    Created, Order, Restore, Workspace, Workspaces, fittings, git_dir, layers, remove, space,
+};
 use crate::git::Call;
 
 /// A large tree on a busy disk takes its time.
@@ -25,21 +29,31 @@ impl Workspaces {
             return Err(WorkspaceError::Exists { path: workspace.path });
         }
         self.check_start(&order.start)?;
-        let survey = self.survey(&order.start)?;
+        let base = match &self.layering {
+            Some(blueflame) => Some((blueflame, self.base_for(&order.start)?)),
+            None => None,
+        };
         let directory = self.root.join(self.session.as_str());
         fs::create_dir_all(&directory).map_err(failed("make", &directory))?;
-        let need = survey.bytes + self.fitter().shared_bytes(&order.fittings);
+        let tree = if base.is_some() { 0 } else { self.survey(&order.start)?.bytes };
+        let need = tree + self.fitter().shared_bytes(&order.fittings);
         space::check(&directory, need, self.spare_bytes)?;
         // From here on no clean-up of the person's repository takes the start.
-        let base = self.base_ref(&order.name);
-        self.person().words(&["update-ref", &base, order.start.as_str()]).done()?;
+        let kept = self.base_ref(&order.name);
+        self.person().words(&["update-ref", &kept, order.start.as_str()]).done()?;
         let content = match &order.restore {
             Some(restore) => self.bring_back(order, restore)?,
             None => Merged { tree: order.start.clone(), conflicts: Vec::new() },
         };
         let staging = directory.join(format!(".{}.new", order.name));
         remove::remove_tree(&staging).map_err(failed("remove", &staging))?;
-        let built = self.build(&staging, &workspace, order, &content.tree).and_then(|left_out| {
+        let built = match &base {
+            Some((blueflame, base)) => {
+                self.build_on(&staging, &workspace, order, &content.tree, blueflame, base)
+            }
+            None => self.build(&staging, &workspace, order, &content.tree),
+        };
+        let built = built.and_then(|left_out| {
             match fs::rename(&staging, &workspace.path) {
                 Ok(()) => Ok(left_out),
                 Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {
@@ -84,7 +98,42 @@ impl Workspaces {
         if *content != order.start {
             git().words(&["read-tree", "--reset", order.start.as_str()]).done()?;
         }
-        self.fitter().furnish(staging, &order.fittings)
+        self.fitter().furnish(&Floor::Plain(staging), &order.fittings)
+    }
+
+    /// The same in layers, of which the lower one is there.
+    fn build_on(
+        &self,
+        staging: &Path,
+        workspace: &Workspace,
+        order: &Order,
+        content: &Oid,
+        blueflame: &Path,
+        base: &Base,
+    ) -> Result<Vec<fittings::LeftOut>, WorkspaceError> {
+        fs::create_dir_all(staging).map_err(failed("make", staging))?;
+        let layers = layers::lay_out(staging, &base.from_a_workspace())
+            .map_err(failed("lay out", staging))?;
+        let git_dir = layers.changes().join(".git");
+        git_dir::make(&git_dir, workspace, &order.start)?;
+        git_dir::write(&git_dir, workspace, &self.plain)?;
+        // Both layers are seen as one only from inside.
+        let git = || {
+            let call = Call::plain(&staging.join(".git")).work_tree(staging);
+            call.within(blueflame, staging).deadline(CHECKOUT_DEADLINE)
+        };
+        let tree = |what: &Oid| {
+            let what = format!("{what}^{{tree}}");
+            self.plain.git().words(&["rev-parse", "--verify", &what]).oid()
+        };
+        if *content != base.commit && tree(content)? != tree(&base.commit)? {
+            let words = ["read-tree", "-m", "-u", base.commit.as_str(), content.as_str()];
+            git().words(&words).done()?;
+        }
+        if *content != order.start {
+            git().words(&["read-tree", "--reset", order.start.as_str()]).done()?;
+        }
+        self.fitter().furnish(&Floor::Layered(layers), &order.fittings)
     }
 
     fn check_start(&self, start: &Oid) -> Result<(), WorkspaceError> {

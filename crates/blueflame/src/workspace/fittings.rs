@@ -16,7 +16,7 @@ use blueflame_core::config;
 use blueflame_core::lock_path::LockPath;
 
 use super::error::{WorkspaceError, failed};
-use super::space;
+use super::{Layers, layers, space};
 
 /// Something that was asked for and is not in the workspace.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,6 +37,32 @@ pub enum Reason {
     LinkOut,
 }
 
+/// A directory that things are brought into.
+#[derive(Clone, Debug)]
+pub enum Floor<'a> {
+    Plain(&'a Path),
+    Layered(Layers),
+}
+
+impl Floor<'_> {
+    /// Where new things go.
+    fn writable(&self) -> PathBuf {
+        match self {
+            Floor::Plain(path) => (*path).to_owned(),
+            Floor::Layered(layers) => layers.changes(),
+        }
+    }
+
+    /// What is at a path now.
+    fn found(&self, path: &Path) -> Option<fs::FileType> {
+        let place = match self {
+            Floor::Plain(root) => Some(root.join(path)),
+            Floor::Layered(layers) => layers.find(path),
+        };
+        Some(fs::symlink_metadata(place?).ok()?.file_type())
+    }
+}
+
 /// Brings things from the person's checkout into other directories.
 #[derive(Clone, Debug)]
 pub struct Fitter {
@@ -50,22 +76,22 @@ pub struct Fitter {
 impl Fitter {
     pub fn furnish(
         &self,
-        workspace: &Path,
+        floor: &Floor<'_>,
         fittings: &config::Worktree,
     ) -> Result<Vec<LeftOut>, WorkspaceError> {
         let mut left_out = Vec::new();
         for path in &fittings.copy {
-            if let Err(why) = self.copy(workspace, path)? {
+            if let Err(why) = self.copy(floor, path)? {
                 left_out.push(LeftOut { path: path.to_string(), why });
             }
         }
         for path in &fittings.share {
-            if let Err(why) = self.share(workspace, path, &mut left_out)? {
+            if let Err(why) = self.share(floor, path, &mut left_out)? {
                 left_out.push(LeftOut { path: path.to_string(), why });
             }
         }
         for path in &fittings.scratch {
-            make_directories(workspace, Path::new(path.as_str()))?;
+            make_directories(floor, Path::new(path.as_str()))?;
         }
         Ok(left_out)
     }
@@ -91,20 +117,20 @@ impl Fitter {
 
     fn copy(
         &self,
-        workspace: &Path,
+        floor: &Floor<'_>,
         path: &LockPath,
     ) -> Result<Result<(), Reason>, WorkspaceError> {
         let Some(source) = self.find(path)? else { return Ok(Err(Reason::Missing)) };
         if !source.is_file() {
             return Ok(Err(Reason::NotAFile));
         }
-        let Some(target) = room_for(workspace, path)? else { return Ok(Err(Reason::InTheWay)) };
+        let Some(target) = room_for(floor, path)? else { return Ok(Err(Reason::InTheWay)) };
         copy_file(&source, &target).map(Ok)
     }
 
     fn share(
         &self,
-        workspace: &Path,
+        floor: &Floor<'_>,
         path: &LockPath,
         left_out: &mut Vec<LeftOut>,
     ) -> Result<Result<(), Reason>, WorkspaceError> {
@@ -112,7 +138,7 @@ impl Fitter {
         if !source.is_dir() {
             return Ok(Err(Reason::NotADirectory));
         }
-        let Some(target) = room_for(workspace, path)? else { return Ok(Err(Reason::InTheWay)) };
+        let Some(target) = room_for(floor, path)? else { return Ok(Err(Reason::InTheWay)) };
         fs::create_dir(&target).map_err(failed("make", &target))?;
         let mut copied = vec![(source, target, PathBuf::from(path.as_str()))];
         let mut next = 0;
@@ -169,29 +195,47 @@ impl Fitter {
 
 /// The path in the workspace, with the directories above it; `None` if there is
 /// something already.
-fn room_for(workspace: &Path, path: &LockPath) -> Result<Option<PathBuf>, WorkspaceError> {
+fn room_for(floor: &Floor<'_>, path: &LockPath) -> Result<Option<PathBuf>, WorkspaceError> {
     let path = Path::new(path.as_str());
     if let Some(parent) = path.parent() {
-        make_directories(workspace, parent)?;
+        make_directories(floor, parent)?;
     }
-    let target = workspace.join(path);
-    Ok(fs::symlink_metadata(&target).is_err().then_some(target))
+    if floor.found(path).is_some() {
+        return Ok(None);
+    }
+    let target = floor.writable().join(path);
+    clear(&target)?;
+    Ok(Some(target))
 }
 
 /// Makes directories one by one, and never through a symbolic link.
-fn make_directories(workspace: &Path, path: &Path) -> Result<(), WorkspaceError> {
-    let mut at = workspace.to_owned();
+fn make_directories(floor: &Floor<'_>, path: &Path) -> Result<(), WorkspaceError> {
+    let writable = floor.writable();
+    let mut so_far = PathBuf::new();
     for part in path.components() {
-        at.push(part);
-        match fs::symlink_metadata(&at) {
-            Ok(found) if found.is_symlink() => {
+        so_far.push(part);
+        let at = writable.join(&so_far);
+        match floor.found(&so_far) {
+            Some(kind) if kind.is_symlink() => {
                 let path = path.to_string_lossy().into_owned();
-                return Err(WorkspaceError::LeadsOut { path, root: workspace.to_owned() });
+                return Err(WorkspaceError::LeadsOut { path, root: writable });
             }
-            Ok(found) if found.is_dir() => {}
-            Ok(_) => return Err(failed("make", &at)(io::ErrorKind::NotADirectory.into())),
-            Err(_) => fs::create_dir(&at).map_err(failed("make", &at))?,
+            // It may be in the layer beneath alone.
+            Some(kind) if kind.is_dir() => fs::create_dir_all(&at).map_err(failed("make", &at))?,
+            Some(_) => return Err(failed("make", &at)(io::ErrorKind::NotADirectory.into())),
+            None => {
+                clear(&at)?;
+                fs::create_dir(&at).map_err(failed("make", &at))?;
+            }
         }
+    }
+    Ok(())
+}
+
+/// Takes away the note that something beneath is gone.
+fn clear(path: &Path) -> Result<(), WorkspaceError> {
+    if fs::symlink_metadata(path).is_ok_and(|found| layers::is_gone(&found)) {
+        fs::remove_file(path).map_err(failed("remove", path))?;
     }
     Ok(())
 }

@@ -9,7 +9,9 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use super::error::HarvestError;
+use blueflame_core::ids::Oid;
+
+use super::error::{HarvestError, WorkspaceError, failed};
 use super::plain::{ObjectFormat, PlainRepository};
 use super::{Workspace, exclude};
 use crate::atomic_file::{self, AtomicError, Durability};
@@ -17,6 +19,23 @@ use crate::attempt::spec::Author;
 
 /// More files than any honest agent leaves in a git directory.
 const MOST_FILES: usize = 500_000;
+
+/// Makes a git directory whose one branch is at a commit, as git would, in few files.
+pub(super) fn make(git_dir: &Path, workspace: &Workspace, start: &Oid) -> Result<(), WorkspaceError> {
+    for name in ["refs", "objects"] {
+        let path = git_dir.join(name);
+        fs::create_dir_all(&path).map_err(failed("make", &path))?;
+    }
+    let branch = format!("refs/heads/{}", workspace.branch);
+    for (name, text) in [
+        ("HEAD", format!("ref: {branch}\n")),
+        ("packed-refs", format!("# pack-refs with: peeled fully-peeled sorted \n{start} {branch}\n")),
+    ] {
+        let path = git_dir.join(name);
+        fs::write(&path, text).map_err(failed("write", &path))?;
+    }
+    Ok(())
+}
 
 /// Writes what is ours into a git directory.
 pub(super) fn write(
@@ -83,6 +102,7 @@ fn config(author: &Author, format: ObjectFormat) -> String {
          \tlogAllRefUpdates = true\n\
          \thooksPath = /dev/null\n\
          \tfsmonitor = false\n\
+         \tcheckStat = minimal\n\
          {extensions}\
          [user]\n\
          \tname = {}\n\

@@ -97,13 +97,13 @@ impl Workspaces {
                 HarvestError::Refused { branch, message }
             }
         };
-        let target = match self.remote_ref(&workspace.path, &source)? {
+        let target = match self.remote_ref(&workspace.repository(), &source)? {
             Ok(Some(target)) => target,
             Ok(None) => return Err(HarvestError::BranchGone { branch }),
             Err(answer) => return Err(failed(answer)),
         };
         let reference = self.attempt_ref(&workspace.name);
-        let answer = self.fetch(&workspace.path, &source, &reference, &workspace.start)?;
+        let answer = self.fetch(&workspace.repository(), &source, &reference, &workspace.start)?;
         if !answer.status.success() {
             return Err(failed(answer));
         }

@@ -8,18 +8,25 @@
 //!
 //! In the person's repository only `refs/blueflame/` and a line of
 //! `info/exclude` change. Their work tree, index, branches and configuration
-//! are never touched. All of it is synchronous and safe to use from several
+//! are never touched.
+//!
+//! Where the kernel can lay directories over one another, a workspace is a thin
+//! layer over a checkout that others share ([`Layers`]); elsewhere it is a checkout
+//! of its own. All of it is synchronous and safe to use from several
 //! threads.
 
+mod bases;
 mod bounds;
 mod changes;
 mod commits;
 mod create;
+pub mod enter;
 mod error;
 mod fetch;
 mod fittings;
 mod git_dir;
 mod harvest;
+mod layers;
 mod name;
 mod plain;
 mod remove;
@@ -30,7 +37,7 @@ mod uncommitted;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -39,11 +46,13 @@ use blueflame_core::config;
 use blueflame_core::ids::{Oid, SessionId};
 use blueflame_core::lock_path::LockPath;
 
+pub use bases::remove_unused_bases;
 pub use changes::{ChangedFile, Lines};
 pub use commits::HarvestedCommit;
 pub use error::{HarvestError, Unsupported, WorkspaceError};
-pub use fittings::{Fitter, LeftOut, Reason};
+pub use fittings::{Fitter, Floor, LeftOut, Reason};
 pub use harvest::Harvest;
+pub use layers::Layers;
 pub use name::{WorkspaceName, branch};
 pub use remove::{Leftover, leftovers, remove_leftover, remove_tree};
 pub use starting_point::StartPoint;
@@ -71,6 +80,10 @@ pub struct Workspaces {
     plain: PlainRepository,
     spare_bytes: u64,
     surveys: Mutex<BTreeMap<Oid, Survey>>,
+    /// The `blueflame` program, if workspaces are made in layers: it goes into them.
+    layering: Option<PathBuf>,
+    /// Checkouts beneath workspaces that were looked over. Held while one is made.
+    bases: Mutex<BTreeSet<String>>,
     /// Held while fetching: git locks one file of a shallow repository.
     fetching: Mutex<()>,
 }
@@ -147,6 +160,8 @@ impl Workspaces {
             plain,
             spare_bytes: SPARE_BYTES,
             surveys: Mutex::default(),
+            layering: None,
+            bases: Mutex::default(),
             fetching: Mutex::default(),
         })
     }
@@ -155,6 +170,13 @@ impl Workspaces {
     #[must_use]
     pub fn keep_free(mut self, bytes: u64) -> Self {
         self.spare_bytes = bytes;
+        self
+    }
+
+    /// Makes them in layers from here on, where `blueflame` can go into such.
+    #[must_use]
+    pub fn layered(mut self, blueflame: Option<PathBuf>) -> Self {
+        self.layering = blueflame;
         self
     }
 
@@ -233,8 +255,21 @@ impl Workspaces {
 }
 
 impl Workspace {
+    /// Where its repository is, as seen from outside.
+    pub fn repository(&self) -> PathBuf {
+        Layers::of(&self.path).map_or_else(|| self.path.clone(), |layers| layers.changes())
+    }
+
+    /// Where a file of it is, as seen from outside.
+    pub fn file(&self, path: &Path) -> Option<PathBuf> {
+        match Layers::of(&self.path) {
+            Some(layers) => layers.find(path),
+            None => Some(self.path.join(path)),
+        }
+    }
+
     fn git_dir(&self) -> PathBuf {
-        self.path.join(".git")
+        self.repository().join(".git")
     }
 }
 

@@ -138,7 +138,7 @@ fn open_up(root: &Path) -> io::Result<()> {
 }
 
 /// The directories in a directory by name; links to directories are none.
-fn directories(path: &Path) -> Result<Vec<(String, PathBuf)>, WorkspaceError> {
+pub(super) fn directories(path: &Path) -> Result<Vec<(String, PathBuf)>, WorkspaceError> {
     let entries = match fs::read_dir(path) {
         Ok(entries) => entries,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),

@@ -5,10 +5,13 @@
 //! the configuration that it finds there.
 
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
 
 use blueflame_core::ids::Oid;
 
-use super::Workspace;
+use super::{Layers, Workspace};
 use super::error::HarvestError;
 use super::plain::PlainRepository;
 use crate::exclude;
@@ -25,10 +28,26 @@ pub(super) fn find(
         source,
     })?;
     let git = || {
-        let call = plain.git().work_tree(&workspace.path);
+        let call = plain.git().work_tree(&workspace.repository());
         call.variable("GIT_INDEX_FILE", scratch.path().join("index"))
     };
     git().words(&["read-tree", head.as_str()]).done()?;
+    if let Some(layers) = Layers::of(&workspace.path) {
+        // What was not touched is as the start has it, and not in that layer.
+        let committed = git().words(&["diff-tree", "-r", "-z", "--name-only", "--no-renames"]);
+        let committed = committed.words(&[workspace.start.as_str(), head.as_str()]).bytes()?;
+        let committed: BTreeSet<&[u8]> = committed.split(|byte| *byte == 0).collect();
+        let all = git().words(&["ls-files", "-z"]).bytes()?;
+        let mut elsewhere = Vec::new();
+        for path in all.split(|byte| *byte == 0).filter(|path| !path.is_empty()) {
+            if !committed.contains(path) && !layers.touched(Path::new(OsStr::from_bytes(path))) {
+                elsewhere.extend_from_slice(path);
+                elsewhere.push(0);
+            }
+        }
+        let call = git().words(&["update-index", "-z", "--skip-worktree", "--stdin"]);
+        call.input(elsewhere).done()?;
+    }
     // Fails when files differ, which is what we want to know.
     let refreshed =
         git().words(&["update-index", "-q", "--ignore-submodules", "--refresh"]).run()?;

@@ -1,0 +1,163 @@
+//! Checkouts that workspaces are laid over: one for a commit, shared by all that
+//! start from it or from something close to it.
+//!
+//! Nobody writes one after it was made, and agents never see it as such. It goes
+//! when no workspace is laid over it and a newer one has taken its place.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::PoisonError;
+use std::time::Duration;
+
+use blueflame_core::ids::Oid;
+
+use super::error::{WorkspaceError, failed};
+use super::layers::BASE;
+use super::{Workspaces, remove, space};
+
+/// A large tree on a busy disk takes its time.
+const CHECKOUT_DEADLINE: Duration = Duration::from_secs(300);
+
+/// The directory of all of them, beside those of the sessions.
+const PLACE: &str = ".bases";
+
+/// Up to so many files that differ are written into each workspace; for more of
+/// them a checkout of its own is worth its while.
+const FEW: usize = 1000;
+
+/// How many of the checkouts that are there are compared.
+const COMPARED: usize = 4;
+
+/// A checkout, and what it is of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Base {
+    pub commit: Oid,
+    /// Its name among the others.
+    name: String,
+}
+
+impl Base {
+    /// Where it is, as seen from the place of a workspace.
+    pub(super) fn from_a_workspace(&self) -> PathBuf {
+        Path::new("../..").join(PLACE).join(&self.name)
+    }
+}
+
+impl Workspaces {
+    /// A checkout of a commit, or of one that differs from it in few files. It is
+    /// made if there is none.
+    pub(super) fn base_for(&self, start: &Oid) -> Result<Base, WorkspaceError> {
+        let mut checked = self.bases.lock().unwrap_or_else(PoisonError::into_inner);
+        let place = self.root.join(PLACE);
+        let mut there = bases(&place)?;
+        there.sort_by_key(|base| base.commit != *start);
+        for base in there.into_iter().take(COMPARED) {
+            if !self.is_close(&base.commit, start)? {
+                continue;
+            }
+            // One that another session left may have been altered since.
+            if checked.contains(&base.name) || self.is_whole(&place.join(&base.name))? {
+                checked.insert(base.name.clone());
+                return Ok(base);
+            }
+        }
+        let made = self.check_out(&place, start)?;
+        checked.insert(made.name.clone());
+        self.remove_unused(&place, &made)?;
+        Ok(made)
+    }
+
+    fn is_close(&self, base: &Oid, start: &Oid) -> Result<bool, WorkspaceError> {
+        if base == start {
+            return Ok(true);
+        }
+        let call = self.plain.git().words(&["diff-tree", "-r", "-z", "--name-only"]);
+        let answer = call.words(&[base.as_str(), start.as_str()]).run()?;
+        // The commit of an old one may be gone.
+        let differing = answer.stdout.split(|byte| *byte == 0).count();
+        Ok(answer.status.success() && differing <= FEW)
+    }
+
+    /// Whether all files are as they were when it was made.
+    fn is_whole(&self, base: &Path) -> Result<bool, WorkspaceError> {
+        let call = self.plain.git().work_tree(base).variable("GIT_INDEX_FILE", index(base));
+        let answer = call.words(&["diff-files", "--quiet", "--ignore-submodules=all"]).run()?;
+        Ok(answer.status.success())
+    }
+
+    fn check_out(&self, place: &Path, commit: &Oid) -> Result<Base, WorkspaceError> {
+        fs::create_dir_all(place).map_err(failed("make", place))?;
+        let survey = self.survey(commit)?;
+        space::check(place, survey.bytes, self.spare_bytes)?;
+        let staging = place.join(format!(".{commit}.new"));
+        remove::remove_tree(&staging).map_err(failed("remove", &staging))?;
+        let git_dir = staging.join(".git");
+        fs::create_dir_all(&git_dir).map_err(failed("make", &git_dir))?;
+        self.plain
+            .git()
+            .work_tree(&staging)
+            .variable("GIT_INDEX_FILE", index(&staging))
+            .deadline(CHECKOUT_DEADLINE)
+            .words(&["read-tree", "--reset", "-u", commit.as_str()])
+            .done()?;
+        // Another of the same commit may be there, altered and still in use.
+        let names = (1..=u32::MAX).map(|number| format!("{commit}-{number}"));
+        let name = names.into_iter().find(|name| fs::symlink_metadata(place.join(name)).is_err());
+        let name = name.unwrap_or_default();
+        let path = place.join(&name);
+        fs::rename(&staging, &path).map_err(failed("make", &path))?;
+        Ok(Base { commit: commit.clone(), name })
+    }
+
+    /// Removes all that no workspace is laid over, except for one.
+    fn remove_unused(&self, place: &Path, except: &Base) -> Result<(), WorkspaceError> {
+        let used = in_use(&self.root)?;
+        for (name, path) in remove::directories(place)? {
+            if name != except.name && !used.contains(&name) {
+                remove::remove_tree(&path).map_err(failed("remove", &path))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Removes the checkouts in a place of workspaces that none is laid over, and gives
+/// how many those were.
+pub fn remove_unused_bases(root: &Path) -> Result<usize, WorkspaceError> {
+    let used = in_use(root)?;
+    let mut removed = 0;
+    for (name, path) in remove::directories(&root.join(PLACE))? {
+        if !used.contains(&name) {
+            remove::remove_tree(&path).map_err(failed("remove", &path))?;
+            removed += 1;
+        }
+    }
+    // Only if it is empty.
+    let _ = fs::remove_dir(root.join(PLACE));
+    Ok(removed)
+}
+
+/// The checkouts that workspaces are laid over.
+fn in_use(root: &Path) -> Result<BTreeSet<String>, WorkspaceError> {
+    let mut names = BTreeSet::new();
+    for leftover in remove::leftovers(root)? {
+        let base = fs::read_link(leftover.path.join(BASE)).ok();
+        names.extend(base.as_deref().and_then(Path::file_name).map(|it| it.to_string_lossy().into_owned()));
+    }
+    Ok(names)
+}
+
+/// Those that were finished.
+fn bases(place: &Path) -> Result<Vec<Base>, WorkspaceError> {
+    let directories = remove::directories(place)?.into_iter();
+    let found = directories.filter_map(|(name, _)| {
+        let (commit, _) = name.split_once('-')?;
+        Some(Base { commit: Oid::new(commit).ok()?, name: name.clone() })
+    });
+    Ok(found.collect())
+}
+
+fn index(base: &Path) -> PathBuf {
+    base.join(".git/index")
+}

@@ -1,0 +1,149 @@
+//! A workspace in two layers: a checkout that many share and nobody writes, and
+//! what is different in this one.
+//!
+//! The kernel lays one over the other, in the mount namespace of whoever works
+//! there ([`enter`](super::enter)). From outside, the place of the workspace has
+//! a link to the checkout and a directory with what was touched.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+/// In the place of a workspace: a link to the checkout beneath it.
+pub(super) const BASE: &str = "base";
+
+/// In the place of a workspace: what was touched.
+pub(super) const CHANGES: &str = "changes";
+
+/// In the place of a workspace: room for the kernel.
+pub(super) const WORK: &str = "work";
+
+/// Says of a directory that nothing is seen through it.
+const OPAQUE: &str = "user.overlay.opaque";
+
+/// The layers of a workspace, as they are seen from outside.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Layers {
+    place: PathBuf,
+}
+
+impl Layers {
+    /// Those in the place of a workspace; `None` if it is a plain one, or if it is
+    /// seen from inside.
+    pub fn of(place: &Path) -> Option<Layers> {
+        let there = |name: &str| fs::symlink_metadata(place.join(name));
+        let layered = there(".git").is_err()
+            && there(&format!("{CHANGES}/.git")).is_ok_and(|found| found.is_dir())
+            && there(BASE).is_ok_and(|found| found.is_symlink());
+        layered.then(|| Layers { place: place.to_owned() })
+    }
+
+    pub(super) fn planned(place: &Path) -> Layers {
+        Layers { place: place.to_owned() }
+    }
+
+    pub fn place(&self) -> &Path {
+        &self.place
+    }
+
+    pub fn base(&self) -> PathBuf {
+        self.place.join(BASE)
+    }
+
+    pub fn changes(&self) -> PathBuf {
+        self.place.join(CHANGES)
+    }
+
+    /// Where a file of the workspace is, if it is there.
+    pub fn find(&self, path: &Path) -> Option<PathBuf> {
+        let changed = self.changes().join(path);
+        if self.touched(path) {
+            return fs::symlink_metadata(&changed).is_ok_and(|it| !is_gone(&it)).then_some(changed);
+        }
+        let beneath = self.base().join(path);
+        fs::symlink_metadata(&beneath).is_ok().then_some(beneath)
+    }
+
+    /// Whether the checkout beneath has no say in what is at a path.
+    pub fn touched(&self, path: &Path) -> bool {
+        let mut at = self.changes();
+        let mut parts = path.components().peekable();
+        while let Some(part) = parts.next() {
+            at.push(part);
+            match fs::symlink_metadata(&at) {
+                Err(_) => return false,
+                Ok(found) if found.is_dir() && parts.peek().is_some() => {
+                    if is_opaque(&at) {
+                        return true;
+                    }
+                }
+                // A directory on both sides shows what is in either.
+                Ok(found) => return !found.is_dir() || is_opaque(&at),
+            }
+        }
+        false
+    }
+}
+
+/// How the kernel notes that something beneath is gone.
+pub(super) fn is_gone(found: &fs::Metadata) -> bool {
+    found.file_type().is_char_device() && found.rdev() == 0
+}
+
+fn is_opaque(directory: &Path) -> bool {
+    let mut value = [0; 8];
+    match rustix::fs::lgetxattr(directory, OPAQUE, &mut value[..]) {
+        Ok(length) => value[..length] == *b"y",
+        Err(_) => false,
+    }
+}
+
+/// Makes the directories of a layered workspace over a checkout, which is named as
+/// seen from its place.
+pub(super) fn lay_out(place: &Path, base: &Path) -> io::Result<Layers> {
+    for name in [CHANGES, WORK] {
+        fs::create_dir_all(place.join(name))?;
+    }
+    std::os::unix::fs::symlink(base, place.join(BASE))?;
+    Ok(Layers::planned(place))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_beneath_is_found_until_it_is_touched() {
+        let dir = tempfile::tempdir().unwrap();
+        let (base, place) = (dir.path().join("base"), dir.path().join("place"));
+        fs::create_dir_all(base.join("src/deep")).unwrap();
+        for file in ["a", "b", "src/c", "src/deep/d"] {
+            fs::write(base.join(file), "beneath").unwrap();
+        }
+        let layers = lay_out(&place, Path::new("../base")).unwrap();
+        assert_eq!(Layers::of(&place), None, "without a repository it is not finished");
+        fs::create_dir(layers.changes().join(".git")).unwrap();
+        assert_eq!(Layers::of(&place).as_ref(), Some(&layers));
+
+        fs::write(layers.changes().join("a"), "changed").unwrap();
+        fs::create_dir_all(layers.changes().join("src/deep")).unwrap();
+        fs::write(layers.changes().join("src/new"), "new").unwrap();
+        let read = |path: &str| {
+            layers.find(Path::new(path)).map(|found| fs::read_to_string(found).unwrap())
+        };
+        assert_eq!(read("a").as_deref(), Some("changed"));
+        assert_eq!(read("b").as_deref(), Some("beneath"));
+        assert_eq!(read("src/c").as_deref(), Some("beneath"));
+        assert_eq!(read("src/deep/d").as_deref(), Some("beneath"));
+        assert_eq!(read("src/new").as_deref(), Some("new"));
+        assert_eq!(read("none"), None);
+        assert!(!layers.touched(Path::new("b")) && !layers.touched(Path::new("src/c")));
+
+        let opaque = layers.changes().join("src/deep");
+        let flags = rustix::fs::XattrFlags::empty();
+        rustix::fs::lsetxattr(&opaque, OPAQUE, b"y", flags).unwrap();
+        assert!(layers.touched(Path::new("src/deep/d")));
+        assert_eq!(read("src/deep/d"), None);
+    }
+}
