@@ -40,6 +40,7 @@ use super::spec::{Secrets, Spec};
 use crate::executor::{Conversation, Launch, Ruling, Step};
 use crate::process_tree;
 use crate::sandbox::Doorway;
+use crate::workspace::enter;
 
 /// How long to wait for the rest of the output once the agent is gone: what it
 /// left behind may hold the pipe for ever.

@@ -19,7 +19,6 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use blueflame_core::policy::Reach;
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
 use tokio::net::{UnixStream, unix::pipe};
@@ -27,11 +26,11 @@ use tokio::process::{Child, Command};
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout};
 
-use super::runner::{GRACE, Report};
+use super::runner::{GRACE, Report, TERMS};
 use crate::capture::Capture;
 use crate::prompts::{Check, CheckResult};
 use crate::room;
-use crate::sandbox::{self, Occupant, Terms};
+use crate::sandbox::{self, Terms};
 
 /// What is kept of the output: its first and its last bytes.
 const HEAD: usize = 16 << 10;
@@ -187,16 +186,6 @@ fn start(order: Order<'_>, surroundings: &Surroundings) -> io::Result<Running> {
     }
     let terms = surroundings.sandbox.clone();
     let terms = Terms { limits: terms.limits.of_commands(), ..terms };
-    let occupant = Occupant {
-        ground: order.directory,
-        reach: Reach::Everything,
-        home: &surroundings.home,
-        tmp: &surroundings.tmp,
-        programs: vec![&surroundings.program],
-        files: Vec::new(),
-        gateway: None,
-    };
-    let plan = sandbox::draw(&terms, &occupant).map_err(io::Error::other)?;
     let (ours, theirs) = UnixStream::pair()?;
     let theirs = theirs.into_std()?;
     theirs.set_nonblocking(false)?;
@@ -213,7 +202,7 @@ fn start(order: Order<'_>, surroundings: &Surroundings) -> io::Result<Running> {
         .env("PATH", &surroundings.path)
         .envs(&terms.variables)
         .envs(&surroundings.variables)
-        .env(sandbox::PLAN, serde_json::to_string(&plan)?)
+        .env(TERMS, serde_json::to_string(&terms)?)
         .env("HOME", &surroundings.home)
         .env("TMPDIR", &surroundings.tmp)
         .stdin(OwnedFd::from(theirs))

@@ -9,18 +9,21 @@
 //! first, then made to. What came of it is told on the same socket as one line
 //! of JSON. Standard output and error belong to the command.
 //!
-//! The command runs in the sandbox that the orchestrator planned for it, and
-//! dies with its runner.
+//! The command runs in a sandbox that is drawn up here, where the files are as the
+//! command finds them, and dies with its runner.
 
+use std::env;
 use std::ffi::OsStr;
 use std::future;
 use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
+use blueflame_core::policy::Reach;
 use rustix::process::{DumpableBehavior, set_dumpable_behavior, setsid};
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -28,6 +31,8 @@ use tokio::process::{Child, Command};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::process_tree;
+use crate::sandbox::{self, Occupant, Terms};
+use crate::workspace::enter;
 
 /// How long killing is tried.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -37,6 +42,10 @@ pub(super) const GRACE: Duration = Duration::from_secs(2);
 
 /// The same for what a command leaves behind when it ends by itself.
 const GRACE_FOR_THE_REST: Duration = Duration::from_millis(200);
+
+/// The variable in which the runner finds what confines the command, as JSON. It is
+/// not passed on.
+pub(super) const TERMS: &str = "BLUEFLAME_TERMS";
 
 /// What became of a command.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -53,6 +62,8 @@ pub(super) enum Report {
 pub fn run(deadline: Duration, command: &OsStr) -> io::Result<()> {
     // It fails for who leads a process group already, which is as good.
     let _ = setsid();
+    let here = env::current_dir()?;
+    let entered = enter::enter(&here).and_then(|()| env::set_current_dir(&here));
     process_tree::adopt_orphans()?;
     // The command has the same user: it must not take our socket and lie.
     set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
@@ -60,7 +71,7 @@ pub fn run(deadline: Duration, command: &OsStr) -> io::Result<()> {
     orchestrator.set_nonblocking(true)?;
     tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
         let mut orchestrator = tokio::net::UnixStream::from_std(orchestrator)?;
-        let report = match start(command) {
+        let report = match entered.and_then(|()| start(command, &here)) {
             Ok(child) => attend(child, deadline, &mut orchestrator).await,
             Err(error) => Report::NotStarted { why: error.to_string() },
         };
@@ -73,14 +84,29 @@ pub fn run(deadline: Duration, command: &OsStr) -> io::Result<()> {
 }
 
 /// Every command is started here, and nowhere else.
-fn start(command: &OsStr) -> io::Result<Child> {
+fn start(command: &OsStr, here: &Path) -> io::Result<Child> {
+    let program = env::current_exe()?;
+    let place = |name: &str| env::var_os(name).map(PathBuf::from).unwrap_or_default();
+    let terms: Terms = serde_json::from_str(&env::var(TERMS).map_err(io::Error::other)?)?;
+    let occupant = Occupant {
+        ground: here,
+        reach: Reach::Everything,
+        home: &place("HOME"),
+        tmp: &place("TMPDIR"),
+        programs: vec![&program],
+        files: Vec::new(),
+        gateway: None,
+    };
+    let plan = sandbox::draw(&terms, &occupant).map_err(io::Error::other)?;
     // It puts the sandbox up, and leads a session of its own. A command line may
     // begin with `-`.
-    Command::new(std::env::current_exe()?)
+    Command::new(&program)
         .arg("__launch")
         .arg(std::process::id().to_string())
         .args(["/bin/sh", "-c", "--"])
         .arg(command)
+        .env_remove(TERMS)
+        .env(sandbox::PLAN, serde_json::to_string(&plan)?)
         .stdin(Stdio::null())
         .spawn()
 }

@@ -107,6 +107,11 @@ impl Sweep<'_> {
             items.extend(self.session(id, &workspaces, &refs, &mut room)?);
         }
         items.extend(self.strangers(&sessions, &workspaces, &refs)?);
+        let bases = workspace::unused_bases(&self.trees).map_err(internal)?;
+        if !bases.is_empty() {
+            let name = "checkouts that no workspace is laid over".to_owned();
+            items.push(Item::of_paths(None, name, bases, Fate::Goes));
+        }
         items.extend(sockets::look(self.now));
         Ok(items)
     }
@@ -192,7 +197,12 @@ impl Sweep<'_> {
                 Ok(())
             }
             Thing::Workspace(path) => {
-                workspace::remove_leftover(&self.trees, path).map_err(internal)
+                workspace::remove_leftover(&self.trees, path).map_err(internal)?;
+                // It may have been the last that was laid over a checkout.
+                for base in workspace::unused_bases(&self.trees).map_err(internal)? {
+                    workspace::remove_tree(&base).map_err(internal)?;
+                }
+                Ok(())
             }
             Thing::Refs(refs) => refs::remove(&self.common, refs).map_err(internal),
         }

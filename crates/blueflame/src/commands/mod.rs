@@ -30,6 +30,7 @@ use crate::config_file::{self, Loaded};
 use crate::failure::{Failure, Kind};
 use crate::prove;
 use crate::sandbox;
+use crate::workspace::enter;
 
 /// Runs one command and gives the exit code of the program.
 pub fn run(cli: Cli) -> ExitCode {
@@ -59,13 +60,15 @@ pub fn run(cli: Cli) -> ExitCode {
                 format!("`{}` cannot be run: {error}", program[0].display()),
             )),
         },
-        Command::Within { workspace, program } => match enter::become_within(&workspace, &program) {
-            Ok(never) => match never {},
-            Err(error) => Err(Failure::new(
-                Kind::Missing,
-                format!("`{}` cannot be run: {error}", program[0].display()),
-            )),
-        },
+        Command::Within { workspace, program } => {
+            match enter::become_within(&workspace, &program) {
+                Ok(never) => match never {},
+                Err(error) => Err(Failure::new(
+                    Kind::Missing,
+                    format!("`{}` cannot be run: {error}", program[0].display()),
+                )),
+            }
+        }
         Command::Probe { orders } => sandbox::try_everything(&orders)
             .map_err(|error| Failure::new(Kind::Internal, error))
             .and_then(|done| crate::stdout::write(&done))

@@ -24,7 +24,7 @@ use crate::checks::acceptance;
 use crate::checks::checkout::CleanCheckout;
 use crate::checks::command::{CommandExit, CommandResult, Surroundings};
 use crate::sandbox;
-use crate::workspace::remove_tree;
+use crate::workspace::{Floor, remove_tree};
 
 /// How the names of these places begin.
 const PREFIX: &str = "blueflame-check-";
@@ -74,7 +74,8 @@ impl Bench {
     ) -> Result<Option<CommandResult>, String> {
         let (fitter, fittings) = (site.workspaces.fitter(), site.config.worktree.clone());
         let directory = self.checkout.directory().to_owned();
-        let furnished = spawn_blocking(move || fitter.furnish(&Floor::Plain(&directory), &fittings)).await;
+        let furnished =
+            spawn_blocking(move || fitter.furnish(&Floor::Plain(&directory), &fittings)).await;
         if let Err(error) = furnished.map_err(|error| error.to_string())? {
             return Ok(Some(CommandResult {
                 command: "worktree.copy and worktree.share".to_owned(),

@@ -121,7 +121,7 @@ fn plan(site: &Site, run: &Run, tasks: &[Task], output: &Value) -> Result<Outcom
     };
     // We run its commands ourselves: they have to be ones that agents may run.
     let (workspace, _) = workplace(site, run)?;
-    let ground = RealGround::new(&workspace.path).map_err(|error| error.to_string())?;
+    let ground = RealGround::new(&workspace.files()).map_err(|error| error.to_string())?;
     let denied = judge_planned(&plan, &site.config, &ground).map_err(|error| error.to_string())?;
     if !denied.is_empty() {
         return Ok(malformed(denied));

@@ -2,6 +2,7 @@
 
 use std::fmt::Display;
 use std::fs;
+use std::path::Path;
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
@@ -125,6 +126,8 @@ pub fn prepare(site: &Arc<Site>, job: &Job) -> Result<Ready, NotStarted> {
         start: start.clone(),
         author: site.author.clone(),
         restore,
+        // What a planner says is checked against the files that it saw.
+        in_one_place: job.work == Work::Plan,
         fittings: site.config.worktree.clone(),
     };
     // Left by one that was never recorded as begun, or that another follows.
@@ -220,6 +223,7 @@ pub fn workspace_of(site: &Site, work: &Work, start: &Oid) -> Workspace {
         start: start.clone(),
         author: site.author.clone(),
         restore: None,
+        in_one_place: false,
         fittings: site.config.worktree.clone(),
     })
 }
@@ -264,7 +268,7 @@ fn prompt(
     may_ask: bool,
 ) -> Result<Prompt, NotStarted> {
     let fence = Fence::draw().map_err(|error| error.to_string())?;
-    let conventions = &RepositoryNotes::read(&workspace.path);
+    let conventions = &RepositoryNotes::read(|file| workspace.layer_of(Path::new(file)));
     let (project, config, memory) = (site.project(), &site.config, None);
     let prompt = match (&job.brief, &job.work) {
         (Brief::Plan { goal, notes, tasks }, _) => prompts::planner(
@@ -336,7 +340,7 @@ fn prompt(
             let files = conflicting(changeset);
             let contents: Vec<Option<String>> = files
                 .iter()
-                .map(|file| fs::read_to_string(workspace.path.join(file)).ok())
+                .map(|file| fs::read_to_string(workspace.file(Path::new(file))?).ok())
                 .collect();
             let conflicts: Vec<Conflict<'_>> = files
                 .iter()

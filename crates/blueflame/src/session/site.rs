@@ -18,7 +18,7 @@ use crate::failure::{Failure, Kind};
 use crate::git::Git;
 use crate::landing::{Landing, LandingError, Tip};
 use crate::prompts::Project;
-use crate::sandbox::{self, Boundary, Terms};
+use crate::sandbox::{self, Boundary, Terms, Tier};
 use crate::store::{SessionDir, Store};
 use crate::workspace::{WorkspaceName, Workspaces};
 
@@ -80,9 +80,13 @@ impl Site {
             session.id().clone(),
         )
         .map_err(|error| missing(&error))?;
+        let blueflame = std::env::current_exe().map_err(|error| missing(&error))?;
+        let layered = config.worktree.layers
+            && manner.boundary.tier == Tier::Namespaces
+            && workspaces.can_be_layered(&blueflame).is_ok();
+        let workspaces = workspaces.layered(layered.then(|| blueflame.clone()));
         let landing = Landing::open(&repository).map_err(|error| missing(&error))?;
         let author = landing.identity().map_err(|error| missing(&error))?;
-        let blueflame = std::env::current_exe().map_err(|error| missing(&error))?;
         std::fs::create_dir_all(session.attempts()).map_err(|error| missing(&error))?;
         let held = |name: &str| Some((name.to_owned(), std::env::var(name).ok()?));
         let credentials = config.gateway.credential_variables().filter_map(held).collect();

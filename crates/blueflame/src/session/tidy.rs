@@ -46,4 +46,5 @@ pub fn after_session(site: &Site, state: &State) {
             let _ = site.workspaces.remove_leftover(&leftover);
         }
     }
+    let _ = site.workspaces.remove_unused_bases();
 }

@@ -45,15 +45,15 @@ impl Base {
 }
 
 impl Workspaces {
-    /// A checkout of a commit, or of one that differs from it in few files. It is
-    /// made if there is none.
-    pub(super) fn base_for(&self, start: &Oid) -> Result<Base, WorkspaceError> {
+    /// A checkout of a commit, or, unless it has to be exactly that, of one that
+    /// differs from it in few files. It is made if there is none.
+    pub(super) fn base_for(&self, start: &Oid, exactly: bool) -> Result<Base, WorkspaceError> {
         let mut checked = self.bases.lock().unwrap_or_else(PoisonError::into_inner);
         let place = self.root.join(PLACE);
         let mut there = bases(&place)?;
         there.sort_by_key(|base| base.commit != *start);
         for base in there.into_iter().take(COMPARED) {
-            if !self.is_close(&base.commit, start)? {
+            if base.commit != *start && (exactly || !self.is_close(&base.commit, start)?) {
                 continue;
             }
             // One that another session left may have been altered since.
@@ -64,14 +64,15 @@ impl Workspaces {
         }
         let made = self.check_out(&place, start)?;
         checked.insert(made.name.clone());
-        self.remove_unused(&place, &made)?;
+        for path in unused_bases(&self.root)? {
+            if path != place.join(&made.name) {
+                remove::remove_tree(&path).map_err(failed("remove", &path))?;
+            }
+        }
         Ok(made)
     }
 
     fn is_close(&self, base: &Oid, start: &Oid) -> Result<bool, WorkspaceError> {
-        if base == start {
-            return Ok(true);
-        }
         let call = self.plain.git().words(&["diff-tree", "-r", "-z", "--name-only"]);
         let answer = call.words(&[base.as_str(), start.as_str()]).run()?;
         // The commit of an old one may be gone.
@@ -110,32 +111,24 @@ impl Workspaces {
         Ok(Base { commit: commit.clone(), name })
     }
 
-    /// Removes all that no workspace is laid over, except for one.
-    fn remove_unused(&self, place: &Path, except: &Base) -> Result<(), WorkspaceError> {
-        let used = in_use(&self.root)?;
-        for (name, path) in remove::directories(place)? {
-            if name != except.name && !used.contains(&name) {
-                remove::remove_tree(&path).map_err(failed("remove", &path))?;
-            }
+    /// Removes those that no workspace is laid over any more.
+    pub fn remove_unused_bases(&self) -> Result<(), WorkspaceError> {
+        let mut checked = self.bases.lock().unwrap_or_else(PoisonError::into_inner);
+        checked.clear();
+        for path in unused_bases(&self.root)? {
+            remove::remove_tree(&path).map_err(failed("remove", &path))?;
         }
+        // Only if nothing is left in it.
+        let _ = fs::remove_dir(self.root.join(PLACE));
         Ok(())
     }
 }
 
-/// Removes the checkouts in a place of workspaces that none is laid over, and gives
-/// how many those were.
-pub fn remove_unused_bases(root: &Path) -> Result<usize, WorkspaceError> {
+/// The checkouts in a place of workspaces that none is laid over, finished or not.
+pub fn unused_bases(root: &Path) -> Result<Vec<PathBuf>, WorkspaceError> {
     let used = in_use(root)?;
-    let mut removed = 0;
-    for (name, path) in remove::directories(&root.join(PLACE))? {
-        if !used.contains(&name) {
-            remove::remove_tree(&path).map_err(failed("remove", &path))?;
-            removed += 1;
-        }
-    }
-    // Only if it is empty.
-    let _ = fs::remove_dir(root.join(PLACE));
-    Ok(removed)
+    let there = remove::directories(&root.join(PLACE))?.into_iter();
+    Ok(there.filter(|(name, _)| !used.contains(name)).map(|(_, path)| path).collect())
 }
 
 /// The checkouts that workspaces are laid over.
@@ -143,7 +136,9 @@ fn in_use(root: &Path) -> Result<BTreeSet<String>, WorkspaceError> {
     let mut names = BTreeSet::new();
     for leftover in remove::leftovers(root)? {
         let base = fs::read_link(leftover.path.join(BASE)).ok();
-        names.extend(base.as_deref().and_then(Path::file_name).map(|it| it.to_string_lossy().into_owned()));
+        names.extend(
+            base.as_deref().and_then(Path::file_name).map(|it| it.to_string_lossy().into_owned()),
+        );
     }
     Ok(names)
 }

@@ -10,10 +10,10 @@ use std::time::Duration;
 
 use blueflame_core::ids::Oid;
 
-use super::error::{WorkspaceError, failed};
-use super::starting_point::{Merged, merge};
 use super::bases::Base;
+use super::error::{WorkspaceError, failed};
 use super::fittings::Floor;
+use super::starting_point::{Merged, merge};
 use super::{
     Created, Order, Restore, Workspace, Workspaces, fittings, git_dir, layers, remove, space,
 };
@@ -30,7 +30,7 @@ impl Workspaces {
         }
         self.check_start(&order.start)?;
         let base = match &self.layering {
-            Some(blueflame) => Some((blueflame, self.base_for(&order.start)?)),
+            Some(blueflame) => Some((blueflame, self.base_for(&order.start, order.in_one_place)?)),
             None => None,
         };
         let directory = self.root.join(self.session.as_str());
@@ -53,14 +53,12 @@ impl Workspaces {
             }
             None => self.build(&staging, &workspace, order, &content.tree),
         };
-        let built = built.and_then(|left_out| {
-            match fs::rename(&staging, &workspace.path) {
-                Ok(()) => Ok(left_out),
-                Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {
-                    Err(WorkspaceError::Exists { path: workspace.path.clone() })
-                }
-                Err(error) => Err(failed("make", &workspace.path)(error)),
+        let built = built.and_then(|left_out| match fs::rename(&staging, &workspace.path) {
+            Ok(()) => Ok(left_out),
+            Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {
+                Err(WorkspaceError::Exists { path: workspace.path.clone() })
             }
+            Err(error) => Err(failed("make", &workspace.path)(error)),
         });
         match built {
             Ok(left_out) => {

@@ -8,13 +8,13 @@ use std::fs;
 use std::io;
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
 use rustix::process::{getegid, geteuid};
 use rustix::thread::UnshareFlags;
 
-use super::layers::Layers;
+use super::layers::{self, Layers};
 use crate::sandbox::syscalls;
 
 /// What the kernel is told, in words of which none is a path that somebody chose:
@@ -48,6 +48,33 @@ pub fn enter(place: &Path) -> io::Result<()> {
     })?;
     // Where we were may be below it.
     env::set_current_dir(here)
+}
+
+/// Whether `blueflame` can go into a layered workspace in this directory, found out
+/// by doing it; or why not.
+pub fn can_be_entered(blueflame: &Path, root: &Path) -> Result<(), String> {
+    let told = |error: io::Error| error.to_string();
+    fs::create_dir_all(root).map_err(told)?;
+    let trial = tempfile::Builder::new().prefix(".trial").tempdir_in(root).map_err(told)?;
+    let (base, place) = (trial.path().join("base"), trial.path().join("place"));
+    fs::create_dir(&base).and_then(|()| fs::write(base.join("beneath"), "seen")).map_err(told)?;
+    let layers = layers::lay_out(&place, Path::new("../base")).map_err(told)?;
+    fs::create_dir(layers.changes().join(".git")).map_err(told)?;
+    let output = Command::new(blueflame)
+        .arg("__within")
+        .arg(&place)
+        .args(["sh", "-c", "cd \"$0\" && cat beneath > above && rm beneath"])
+        .arg(&place)
+        .stdin(Stdio::null())
+        .output()
+        .map_err(told)?;
+    let copied = fs::read_to_string(layers.changes().join("above")).unwrap_or_default();
+    let removed = layers.find(Path::new("beneath")).is_none() && base.join("beneath").exists();
+    if copied == "seen" && removed {
+        return Ok(());
+    }
+    let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+    Err(if said.is_empty() { "one does not show through the other".to_owned() } else { said })
 }
 
 /// Becomes a program that works inside, where we are now.

@@ -21,7 +21,11 @@ use crate::attempt::spec::Author;
 const MOST_FILES: usize = 500_000;
 
 /// Makes a git directory whose one branch is at a commit, as git would, in few files.
-pub(super) fn make(git_dir: &Path, workspace: &Workspace, start: &Oid) -> Result<(), WorkspaceError> {
+pub(super) fn make(
+    git_dir: &Path,
+    workspace: &Workspace,
+    start: &Oid,
+) -> Result<(), WorkspaceError> {
     for name in ["refs", "objects"] {
         let path = git_dir.join(name);
         fs::create_dir_all(&path).map_err(failed("make", &path))?;
@@ -29,7 +33,10 @@ pub(super) fn make(git_dir: &Path, workspace: &Workspace, start: &Oid) -> Result
     let branch = format!("refs/heads/{}", workspace.branch);
     for (name, text) in [
         ("HEAD", format!("ref: {branch}\n")),
-        ("packed-refs", format!("# pack-refs with: peeled fully-peeled sorted \n{start} {branch}\n")),
+        (
+            "packed-refs",
+            format!("# pack-refs with: peeled fully-peeled sorted \n{start} {branch}\n"),
+        ),
     ] {
         let path = git_dir.join(name);
         fs::write(&path, text).map_err(failed("write", &path))?;

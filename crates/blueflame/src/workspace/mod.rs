@@ -46,7 +46,7 @@ use blueflame_core::config;
 use blueflame_core::ids::{Oid, SessionId};
 use blueflame_core::lock_path::LockPath;
 
-pub use bases::remove_unused_bases;
+pub use bases::unused_bases;
 pub use changes::{ChangedFile, Lines};
 pub use commits::HarvestedCommit;
 pub use error::{HarvestError, Unsupported, WorkspaceError};
@@ -97,6 +97,9 @@ pub struct Order {
     pub start: Oid,
     pub author: Author,
     pub restore: Option<Restore>,
+    /// Whether its files are looked at from outside as well, and have to be in one
+    /// place for that.
+    pub in_one_place: bool,
     /// What is in it besides the files of the commit.
     pub fittings: config::Worktree,
 }
@@ -171,6 +174,11 @@ impl Workspaces {
     pub fn keep_free(mut self, bytes: u64) -> Self {
         self.spare_bytes = bytes;
         self
+    }
+
+    /// Whether they can be made in layers here, or why not.
+    pub fn can_be_layered(&self, blueflame: &Path) -> Result<(), String> {
+        enter::can_be_entered(blueflame, &self.root)
     }
 
     /// Makes them in layers from here on, where `blueflame` can go into such.
@@ -258,6 +266,21 @@ impl Workspace {
     /// Where its repository is, as seen from outside.
     pub fn repository(&self) -> PathBuf {
         Layers::of(&self.path).map_or_else(|| self.path.clone(), |layers| layers.changes())
+    }
+
+    /// Where its files are in one place, as seen from outside. In layers, those are
+    /// the files of its start, if it was ordered so.
+    pub fn files(&self) -> PathBuf {
+        Layers::of(&self.path).map_or_else(|| self.path.clone(), |layers| layers.base())
+    }
+
+    /// The directory that has a file of it, if there is one, as seen from outside.
+    pub fn layer_of(&self, path: &Path) -> PathBuf {
+        match Layers::of(&self.path) {
+            Some(layers) if layers.touched(path) => layers.changes(),
+            Some(layers) => layers.base(),
+            None => self.path.clone(),
+        }
     }
 
     /// Where a file of it is, as seen from outside.

@@ -11,10 +11,11 @@ use std::path::Path;
 
 use blueflame_core::ids::Oid;
 
-use super::{Layers, Workspace};
 use super::error::HarvestError;
 use super::plain::PlainRepository;
+use super::{Layers, Workspace};
 use crate::exclude;
+use crate::git::Call;
 
 pub(super) fn find(
     plain: &PlainRepository,
@@ -32,22 +33,11 @@ pub(super) fn find(
         call.variable("GIT_INDEX_FILE", scratch.path().join("index"))
     };
     git().words(&["read-tree", head.as_str()]).done()?;
-    if let Some(layers) = Layers::of(&workspace.path) {
-        // What was not touched is as the start has it, and not in that layer.
-        let committed = git().words(&["diff-tree", "-r", "-z", "--name-only", "--no-renames"]);
-        let committed = committed.words(&[workspace.start.as_str(), head.as_str()]).bytes()?;
-        let committed: BTreeSet<&[u8]> = committed.split(|byte| *byte == 0).collect();
-        let all = git().words(&["ls-files", "-z"]).bytes()?;
-        let mut elsewhere = Vec::new();
-        for path in all.split(|byte| *byte == 0).filter(|path| !path.is_empty()) {
-            if !committed.contains(path) && !layers.touched(Path::new(OsStr::from_bytes(path))) {
-                elsewhere.extend_from_slice(path);
-                elsewhere.push(0);
-            }
-        }
-        let call = git().words(&["update-index", "-z", "--skip-worktree", "--stdin"]);
-        call.input(elsewhere).done()?;
-    }
+    let layers = Layers::of(&workspace.path);
+    let shining_through = match &layers {
+        Some(layers) => look_at_changes_alone(git, layers, &workspace.start, head)?,
+        None => Vec::new(),
+    };
     // Fails when files differ, which is what we want to know.
     let refreshed =
         git().words(&["update-index", "-q", "--ignore-submodules", "--refresh"]).run()?;
@@ -63,10 +53,40 @@ pub(super) fn find(
         call = call.word("-x").word(exclude::pattern(path));
     }
     let new = call.bytes()?;
-    let paths = changed.split(|byte| *byte == 0).chain(new.split(|byte| *byte == 0));
-    let paths: BTreeSet<String> = paths
-        .filter(|path| !path.is_empty())
+    let paths: BTreeSet<String> = names(&changed)
+        .chain(names(&new))
+        .chain(shining_through.iter().map(Vec::as_slice))
         .map(|path| String::from_utf8_lossy(path).into_owned())
         .collect();
     Ok(paths.into_iter().collect())
+}
+
+/// Has git expect only those files that were touched: all others are in the layer
+/// beneath, and as the start has them. The answer is what was committed as gone and
+/// is still seen there.
+fn look_at_changes_alone(
+    git: impl Fn() -> Call,
+    layers: &Layers,
+    start: &Oid,
+    head: &Oid,
+) -> Result<Vec<Vec<u8>>, HarvestError> {
+    let untouched = |path: &[u8]| !layers.touched(Path::new(OsStr::from_bytes(path)));
+    let committed = git().words(&["diff-tree", "-r", "-z", "--name-only", "--no-renames"]);
+    let committed = committed.words(&[start.as_str(), head.as_str()]).bytes()?;
+    let committed: BTreeSet<&[u8]> = names(&committed).collect();
+    let all = git().words(&["ls-files", "-z"]).bytes()?;
+    let all: BTreeSet<&[u8]> = names(&all).collect();
+    let mut beneath = Vec::new();
+    for path in all.difference(&committed).filter(|path| untouched(path)) {
+        beneath.extend_from_slice(path);
+        beneath.push(0);
+    }
+    let call = git().words(&["update-index", "-z", "--skip-worktree", "--stdin"]);
+    call.input(beneath).done()?;
+    let gone = committed.difference(&all).filter(|path| untouched(path));
+    Ok(gone.map(|path| path.to_vec()).collect())
+}
+
+fn names(listed: &[u8]) -> impl Iterator<Item = &[u8]> {
+    listed.split(|byte| *byte == 0).filter(|name| !name.is_empty())
 }

@@ -78,6 +78,7 @@ impl Scene {
             start,
             author: Author { name: "Agent".into(), email: "agent@example.com".into() },
             restore: None,
+            in_one_place: false,
             fittings: config.worktree.clone(),
         };
         let workspaces = workspaces.keep_free(0);

@@ -5,6 +5,7 @@ mod boundaries;
 mod cage;
 mod corpus;
 mod harvested;
+mod layered;
 mod layers;
 mod lending;
 mod limits;

@@ -218,6 +218,9 @@ pub struct Worktree {
     pub copy: Vec<LockPath>,
     pub share: Vec<LockPath>,
     pub scratch: Vec<LockPath>,
+    /// Whether working copies are laid over a checkout that they share, where that
+    /// can be had.
+    pub layers: bool,
 }
 
 #[derive(Clone, Debug)]

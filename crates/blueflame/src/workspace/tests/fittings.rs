@@ -36,6 +36,7 @@ fn copies_shared_directories_and_scratch_are_there_and_are_not_work() {
         copy: paths(&["conf/.env.test", "missing", "tracked", "node_modules"]),
         share: paths(&["node_modules", "a", "none"]),
         scratch: paths(&["target/deep"]),
+        layers: false,
     };
     let created = workspaces.create(&order).unwrap();
     mode("node_modules/ro", 0o755);

@@ -31,11 +31,13 @@ fn order(task: &str, start: &Oid) -> Order {
         start: start.clone(),
         author: Author { name: "Agent".into(), email: "agent@example.com".into() },
         restore: None,
+        in_one_place: false,
         fittings: config::Worktree {
             prepare: Vec::new(),
             copy: Vec::new(),
             share: Vec::new(),
             scratch: Vec::new(),
+            layers: false,
         },
     }
 }

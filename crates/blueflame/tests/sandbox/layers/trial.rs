@@ -111,6 +111,7 @@ impl Trial {
             start,
             author: Author { name: "Ada".into(), email: "ada@example.com".into() },
             restore: None,
+            in_one_place: false,
             fittings: config.worktree.clone(),
         };
         let workspace = workspaces.create(&order).unwrap().workspace;

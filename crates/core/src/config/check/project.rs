@@ -69,6 +69,7 @@ pub(super) fn worktree(check: Check<'_>, file: &file::Worktree) -> Worktree {
         copy: check.all_inside("worktree.copy", &file.copy),
         share: check.all_inside("worktree.share", &file.share),
         scratch: check.all_inside("worktree.scratch", &file.scratch),
+        layers: file.layers,
     };
     for (index, scratch) in file.scratch.iter().enumerate() {
         let both = file.share.iter().find(|share| share.value == scratch.value);

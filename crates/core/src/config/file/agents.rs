@@ -189,7 +189,7 @@ impl Default for Gateway {
 
 /// What each agent's working copy contains. All paths are inside the
 /// repository.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Worktree {
     /// Commands that are run in each new working copy, in the sandbox.
@@ -200,6 +200,21 @@ pub struct Worktree {
     pub share: Vec<Spanned<String>>,
     /// Directories for build output: writable for every task, never committed.
     pub scratch: Vec<Spanned<String>>,
+    /// Lay working copies over a checkout that they share, where the machine can
+    /// do that. Each is a checkout of its own otherwise.
+    pub layers: bool,
+}
+
+impl Default for Worktree {
+    fn default() -> Self {
+        Worktree {
+            prepare: Vec::new(),
+            copy: Vec::new(),
+            share: Vec::new(),
+            scratch: Vec::new(),
+            layers: true,
+        }
+    }
 }
 
 /// What confines an agent's process.

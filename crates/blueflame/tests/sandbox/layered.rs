@@ -1,0 +1,308 @@
+//! Workspaces in layers, on real repositories: agents are shells that our own
+//! program puts into them, and what they leave is taken over from outside.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use blueflame::attempt::spec::Author;
+use blueflame::workspace::{
+    Harvest, HarvestError, Layers, Order, Workspace, WorkspaceName, Workspaces, branch,
+};
+use blueflame_core::config;
+use blueflame_core::event::Work;
+use blueflame_core::ids::{Oid, SessionId, TaskId};
+use blueflame_core::lock_path::LockPath;
+use blueflame_testkit::TestEnv;
+
+use crate::cage::BLUEFLAME;
+
+struct Scene {
+    env: TestEnv,
+    root: PathBuf,
+    workspaces: Workspaces,
+}
+
+impl Scene {
+    fn new(files: &[(&str, &str)]) -> Scene {
+        let env = TestEnv::new();
+        let repository = env.repository("project");
+        for (path, text) in files {
+            repository.write(path, text);
+        }
+        repository.commit("start");
+        let root = repository.path().to_owned();
+        let workspaces = Scene::workspaces(&root);
+        Scene { env, root, workspaces }
+    }
+
+    fn workspaces(root: &Path) -> Workspaces {
+        let place = LockPath::new(".trees").unwrap();
+        let workspaces = Workspaces::new(&root.join(".git"), root, &place, session()).unwrap();
+        workspaces.keep_free(0).layered(Some(BLUEFLAME.into()))
+    }
+
+    fn git(&self, words: &[&str]) -> String {
+        let mut git = self.env.command("git");
+        git.args(words).current_dir(&self.root);
+        self.env.run(git).success().trim().to_owned()
+    }
+
+    /// Commits a file of the person's.
+    fn commit(&self, path: &str, text: &str) -> Oid {
+        fs::write(self.root.join(path), text).unwrap();
+        self.git(&["add", path]);
+        self.git(&["commit", "-q", "-m", path]);
+        self.head()
+    }
+
+    fn head(&self) -> Oid {
+        Oid::new(self.git(&["rev-parse", "HEAD"])).unwrap()
+    }
+
+    fn create(&self, task: &str) -> Workspace {
+        self.make(order(task, &self.head()))
+    }
+
+    fn make(&self, order: Order) -> Workspace {
+        let created = self.workspaces.create(&order).unwrap();
+        assert!(Layers::of(&created.workspace.path).is_some(), "it is not in layers");
+        created.workspace
+    }
+
+    /// What an agent does in its workspace, and what it prints.
+    fn agent(&self, workspace: &Workspace, script: &str) -> String {
+        let mut command = self.env.command(BLUEFLAME);
+        command.arg("__within").arg(&workspace.path).args(["sh", "-ec"]);
+        command.arg(format!("cd '{}'\n{script}", workspace.path.display()));
+        for name in ["GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL"] {
+            command.env_remove(name);
+        }
+        self.env.run(command).success()
+    }
+
+    fn harvest(&self, workspace: &Workspace) -> Harvest {
+        self.workspaces.harvest(workspace).unwrap()
+    }
+
+    fn bases(&self) -> Vec<String> {
+        let entries = fs::read_dir(self.root.join(".trees/.bases")).into_iter().flatten();
+        let mut names: Vec<String> =
+            entries.map(|it| it.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+}
+
+fn session() -> SessionId {
+    SessionId::new("ses-20260206-143022").unwrap()
+}
+
+fn order(task: &str, start: &Oid) -> Order {
+    let work = Work::Develop { task: TaskId::new(task).unwrap(), attempt: 1 };
+    let (config, _) = config::read(b"schema_version: 2\n").into_result().unwrap();
+    Order {
+        name: WorkspaceName::of(&work),
+        branch: branch(&session(), &work),
+        start: start.clone(),
+        author: Author { name: "Agent".into(), email: "agent@example.com".into() },
+        restore: None,
+        in_one_place: false,
+        fittings: config.worktree,
+    }
+}
+
+fn paths(paths: &[&str]) -> Vec<LockPath> {
+    paths.iter().map(|path| LockPath::new(*path).unwrap()).collect()
+}
+
+#[test]
+fn work_on_one_checkout_comes_out_apart() {
+    let scene =
+        Scene::new(&[("a", "1\n"), ("b", "1\n"), ("src/c", "1\n"), (".gitignore", "*.o\n")]);
+    let (one, other) = (scene.create("task-001"), scene.create("task-002"));
+    assert_eq!(scene.bases().len(), 1, "each has its own checkout");
+    for workspace in [&one, &other] {
+        let fresh = scene.agent(workspace, "git status --porcelain -uall; git branch -a; ls -A");
+        let branch = &workspace.branch;
+        assert_eq!(fresh, format!("* {branch}\n.git\n.gitignore\na\nb\nsrc\n"));
+    }
+    scene.agent(&one, "echo 2 > a; rm -r src; git commit -qam 'feat(task-001): a'; echo x > x.o");
+    scene.agent(&other, "cat a src/c; echo 3 > b; git commit -qam 'feat(task-002): b'");
+    let (first, second) = (scene.harvest(&one), scene.harvest(&other));
+    for harvest in [&first, &second] {
+        assert_eq!((harvest.commits.len(), harvest.uncommitted.len()), (1, 0), "{harvest:?}");
+    }
+    assert_eq!(scene.git(&["show", &format!("{}:a", first.head)]), "2");
+    assert_eq!(scene.git(&["ls-tree", "--name-only", first.head.as_str(), "src"]), "");
+    assert_eq!(scene.git(&["show", &format!("{}:a", second.head)]), "1");
+    assert_eq!(scene.git(&["show", &format!("{}:b", second.head)]), "3");
+    // The person's files are as they were, and so is the checkout beneath.
+    assert_eq!(scene.git(&["status", "--porcelain"]), "");
+    assert_eq!(fs::read_to_string(one.files().join("a")).unwrap(), "1\n");
+}
+
+#[test]
+fn whatever_is_not_committed_is_found() {
+    let files =
+        [("a", "1\n"), ("b", "1\n"), ("d/e", "1\n"), ("d/f", "1\n"), (".gitignore", "ignored\n")];
+    let scene = Scene::new(&files);
+    for (script, expected) in [
+        ("true", &[][..]),
+        ("echo 2 > a", &["a"][..]),
+        ("rm b", &["b"]),
+        ("touch new", &["new"]),
+        ("echo x > ignored; echo x > d/ignored", &[]),
+        ("echo >> .gitignore", &[".gitignore"]),
+        ("> .gitignore; echo x > ignored", &[".gitignore", "ignored"]),
+        ("rm -r d", &["d/e", "d/f"]),
+        ("rm -r d; mkdir d; echo 1 > d/e", &["d/f"]),
+        ("rm -r d; echo x > d", &["d", "d/e", "d/f"]),
+        ("mv a c", &["a", "c"]),
+        ("chmod +x a", &["a"]),
+        ("rm a; ln -s b a", &["a"]),
+        // Touched, and the same again.
+        ("echo 2 > a; echo 1 > a", &[]),
+        ("touch a b d/e", &[]),
+        // Committed as something else than what is there.
+        ("echo 2 > a; git add a; git commit -qm x; echo 3 > a", &["a"]),
+        ("git rm -q --cached b; git commit -qm x", &["b"]),
+        (
+            "git update-index --cacheinfo \
+             100644,$(echo 9 | git hash-object -w --stdin),d/e; git commit -qm x",
+            &["d/e"],
+        ),d/e; git commit -qm x", &[]),
+    ] {
+        let workspace = scene.create("task-001");
+        scene.agent(&workspace, script);
+        assert_eq!(scene.harvest(&workspace).uncommitted, expected, "{script}");
+        scene.workspaces.remove(&workspace).unwrap();
+    }
+}
+
+#[test]
+fn what_is_close_to_a_checkout_is_laid_over_it() {
+    let scene = Scene::new(&[("a", "1\n"), ("gone", "1\n"), ("d/x", "1\n")]);
+    scene.create("task-001");
+    scene.git(&["rm", "-q", "gone", "d/x"]);
+    let later = scene.commit("b", "2\n");
+    let workspace = scene.create("task-002");
+    assert_eq!(scene.bases().len(), 1);
+    let seen = scene.agent(&workspace, "ls; cat b; git status --porcelain; git rev-parse HEAD");
+    assert_eq!(seen, format!("a\nb\n2\n{later}\n"));
+    assert_eq!(scene.harvest(&workspace).uncommitted, [""; 0]);
+    scene.agent(&workspace, "echo 3 > b; git commit -qam b; echo 1 > gone");
+    assert_eq!(scene.harvest(&workspace).uncommitted, ["gone"]);
+    // Whoever looks from outside finds the same.
+    assert_eq!(workspace.file(Path::new("d/x")), None);
+    assert_eq!(fs::read_to_string(workspace.file(Path::new("b")).unwrap()).unwrap(), "3\n");
+
+    let whole = scene.make(Order { in_one_place: true, ..order("task-003", &later) });
+    assert_eq!(scene.bases().len(), 2);
+    assert!(whole.files().join("b").exists() && !whole.files().join("gone").exists());
+}
+
+#[test]
+fn what_belongs_into_every_workspace_is_in_it() {
+    let scene =
+        Scene::new(&[("src/a", "1\n"), ("lib/in", "1\n"), (".gitignore", "*.env\nmodules\n")]);
+    fs::write(scene.root.join("src/local.env"), "mine").unwrap();
+    fs::create_dir_all(scene.root.join("modules/deep")).unwrap();
+    fs::write(scene.root.join("modules/deep/m"), "m").unwrap();
+    let mut order = order("task-001", &scene.head());
+    order.fittings.copy = paths(&["src/local.env", "src/a"]);
+    order.fittings.share = paths(&["modules", "lib"]);
+    order.fittings.scratch = paths(&["target/debug"]);
+    let created = scene.workspaces.create(&order).unwrap();
+    let left_out: Vec<&str> = created.left_out.iter().map(|it| it.path.as_str()).collect();
+    assert_eq!(left_out, ["src/a", "lib"], "the commit has those");
+    let seen = scene.agent(
+        &created.workspace,
+        "cat src/local.env modules/deep/m src/a lib/in; ls -d target/debug; git status --porcelain",
+    );
+    assert_eq!(seen, "minem1\n1\ntarget/debug\n");
+}
+
+#[test]
+fn checkouts_go_with_the_last_who_need_them() {
+    let scene = Scene::new(&[("a", "1\n")]);
+    let (one, other) = (scene.create("task-001"), scene.create("task-002"));
+    scene.workspaces.remove(&one).unwrap();
+    scene.workspaces.remove_unused_bases().unwrap();
+    assert_eq!(scene.bases().len(), 1);
+    assert_eq!(scene.agent(&other, "cat a"), "1\n");
+    scene.workspaces.remove(&other).unwrap();
+    scene.workspaces.remove_unused_bases().unwrap();
+    assert!(!scene.root.join(".trees/.bases").exists());
+}
+
+#[test]
+fn a_checkout_that_was_altered_is_not_used_by_another_session() {
+    let scene = Scene::new(&[("a", "1\n"), ("b", "1\n")]);
+    let first = scene.create("task-001");
+    fs::write(first.files().join("a"), "not what was committed\n").unwrap();
+    // One that was never finished is in nobody's way.
+    fs::create_dir(scene.root.join(".trees/.bases/.half.new")).unwrap();
+    let again = Scene::workspaces(&scene.root);
+    let second = again.create(&order("task-002", &scene.head())).unwrap().workspace;
+    assert_eq!(scene.agent(&second, "cat a"), "1\n");
+    assert_eq!(scene.bases().len(), 2, "{:?}", scene.bases());
+}
+
+#[test]
+fn a_repository_that_leads_elsewhere_is_not_followed() {
+    let scene = Scene::new(&[("a", "1\n")]);
+    let workspace = scene.create("task-001");
+    scene.agent(&workspace, "rm -r .git/objects; ln -s /etc .git/objects");
+    let error = scene.workspaces.harvest(&workspace).unwrap_err();
+    assert!(matches!(error, HarvestError::Tampered { .. }), "{error}");
+    let workspace = scene.create("task-002");
+    scene.agent(&workspace, "git config core.fsmonitor 'touch /tmp/never'");
+    let error = scene.workspaces.harvest(&workspace).unwrap_err();
+    assert!(matches!(error, HarvestError::OutOfBounds { .. }), "{error}");
+}
+
+/// The kernel's own notes are out of an agent's reach: it cannot make one directory
+/// show another, or take what it does not see for its own.
+#[test]
+fn an_agent_cannot_write_the_notes_of_the_kernel() {
+    let scene = Scene::new(&[("d/a", "1\n")]);
+    let workspace = scene.create("task-001");
+    let script = "import os\n\
+        for name in ['redirect', 'opaque', 'metacopy', 'origin']:\n \
+         try: os.setxattr('d', 'user.overlay.' + name, b'y')\n \
+         except OSError: pass\n";
+    scene.agent(&workspace, &format!("echo 2 > d/a; python3 -c \"{script}\"; ls d"));
+    assert_eq!(scene.agent(&workspace, "cat d/a; git status --porcelain"), "2\n M d/a\n");
+    assert_eq!(scene.harvest(&workspace).uncommitted, ["d/a"]);
+}
+
+#[test]
+fn an_ordinary_user_has_them_too() {
+    if !rustix::process::geteuid().is_root() || !Path::new("/usr/bin/setpriv").exists() {
+        return;
+    }
+    let env = TestEnv::new();
+    let place = env.path("place");
+    fs::create_dir(&place).unwrap();
+    let blueflame = env.path("blueflame");
+    fs::copy(BLUEFLAME, &blueflame).unwrap();
+    let script = format!(
+        "set -e; cd '{}'; mkdir base d d/changes d/changes/.git d/work; echo 1 > base/a\n\
+         ln -s ../base d/base; '{}' __within \"$PWD/d\" sh -c 'cd d && cat a && echo 2 > a && id -u'\n\
+         cat base/a d/changes/a",
+        place.display(),
+        blueflame.display()
+    );
+    assert!(
+        Command::new("chown")
+            .args(["-R", "65534:65534"])
+            .arg(env.root())
+            .status()
+            .unwrap()
+            .success()
+    );
+    let mut shell = env.command("setpriv");
+    shell.args(["--reuid", "65534", "--regid", "65534", "--clear-groups", "sh", "-c", &script]);
+    assert_eq!(env.run(shell).success(), "1\n65534\n1\n2\n");
+}
