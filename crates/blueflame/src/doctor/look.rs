@@ -21,6 +21,7 @@ use crate::narrate;
 use crate::prove::record;
 use crate::sandbox;
 use crate::store::Store;
+use crate::workspace::enter;
 
 /// Merges and diffs are made with what came up to this version.
 const OLDEST_GIT: Version = Version(2, 41, 0);
@@ -48,6 +49,7 @@ pub fn examine(place: &Place<'_>) -> Vec<Finding> {
             findings.extend(executors(&loaded.config));
             findings.extend(models(loaded));
             findings.push(sandbox(&loaded.config));
+            findings.extend(workspaces(loaded));
             findings.extend(proof(loaded));
             findings.extend(memory(&loaded.config));
         }
@@ -289,6 +291,21 @@ fn sandbox(config: &Config) -> Finding {
             "`blueflame run` says what may be switched off; docs/sandbox.md has the ways out",
         ),
     }
+}
+
+/// How working copies are made here; nothing if there can be no session anyway.
+fn workspaces(loaded: &Loaded) -> Option<Finding> {
+    let boundary = sandbox::choose(&loaded.config.sandbox).ok()?;
+    let common = Git::in_dir(&loaded.repository).common_dir().ok()?;
+    let blueflame = std::env::current_exe().ok()?;
+    let layered = enter::layering(&loaded.config.worktree, boundary.tier, &blueflame, &common);
+    Some(Finding::good(
+        "workspaces",
+        match layered {
+            Ok(()) => "laid over one checkout that they share: tried, and works".to_owned(),
+            Err(why) => format!("a checkout for each agent, because {why}"),
+        },
+    ))
 }
 
 /// What the last `doctor --prove` is worth now; nothing if there can be no

@@ -18,9 +18,9 @@ use crate::failure::{Failure, Kind};
 use crate::git::Git;
 use crate::landing::{Landing, LandingError, Tip};
 use crate::prompts::Project;
-use crate::sandbox::{self, Boundary, Terms, Tier};
+use crate::sandbox::{self, Boundary, Terms};
 use crate::store::{SessionDir, Store};
-use crate::workspace::{WorkspaceName, Workspaces};
+use crate::workspace::{WorkspaceName, Workspaces, enter};
 
 #[derive(Debug)]
 pub struct Site {
@@ -81,10 +81,8 @@ impl Site {
         )
         .map_err(|error| missing(&error))?;
         let blueflame = std::env::current_exe().map_err(|error| missing(&error))?;
-        let layered = config.worktree.layers
-            && manner.boundary.tier == Tier::Namespaces
-            && workspaces.can_be_layered(&blueflame).is_ok();
-        let workspaces = workspaces.layered(layered.then(|| blueflame.clone()));
+        let layered = enter::layering(&config.worktree, manner.boundary.tier, &blueflame, &common);
+        let workspaces = workspaces.layered(layered.is_ok().then(|| blueflame.clone()));
         let landing = Landing::open(&repository).map_err(|error| missing(&error))?;
         let author = landing.identity().map_err(|error| missing(&error))?;
         std::fs::create_dir_all(session.attempts()).map_err(|error| missing(&error))?;

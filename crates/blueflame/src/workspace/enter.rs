@@ -10,12 +10,13 @@ use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use blueflame_core::config;
 use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
 use rustix::process::{getegid, geteuid};
 use rustix::thread::UnshareFlags;
 
 use super::layers::{self, Layers};
-use crate::sandbox::syscalls;
+use crate::sandbox::{Tier, syscalls};
 
 /// What the kernel is told, in words of which none is a path that somebody chose:
 /// they are relative to the place. Its notes are attributes that any user can set,
@@ -50,12 +51,28 @@ pub fn enter(place: &Path) -> io::Result<()> {
     env::set_current_dir(here)
 }
 
+/// Whether workspaces are to be made in layers, or why not. It is tried in a
+/// directory of the file system that they are on.
+pub fn layering(
+    worktree: &config::Worktree,
+    tier: Tier,
+    blueflame: &Path,
+    directory: &Path,
+) -> Result<(), String> {
+    if !worktree.layers {
+        return Err("`worktree.layers` is off".to_owned());
+    }
+    match tier {
+        Tier::Namespaces => can_be_entered(blueflame, directory),
+        Tier::Landlock | Tier::Off => Err("layers need the sandbox `namespaces`".to_owned()),
+    }
+}
+
 /// Whether `blueflame` can go into a layered workspace in this directory, found out
 /// by doing it; or why not.
-pub fn can_be_entered(blueflame: &Path, root: &Path) -> Result<(), String> {
+fn can_be_entered(blueflame: &Path, directory: &Path) -> Result<(), String> {
     let told = |error: io::Error| error.to_string();
-    fs::create_dir_all(root).map_err(told)?;
-    let trial = tempfile::Builder::new().prefix(".trial").tempdir_in(root).map_err(told)?;
+    let trial = tempfile::Builder::new().prefix(".trial").tempdir_in(directory).map_err(told)?;
     let (base, place) = (trial.path().join("base"), trial.path().join("place"));
     fs::create_dir(&base).and_then(|()| fs::write(base.join("beneath"), "seen")).map_err(told)?;
     let layers = layers::lay_out(&place, Path::new("../base")).map_err(told)?;

@@ -5,6 +5,7 @@
 //! there ([`enter`](super::enter)). From outside, the place of the workspace has
 //! a link to the checkout and a directory with what was touched.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
@@ -63,6 +64,29 @@ impl Layers {
         }
         let beneath = self.base().join(path);
         fs::symlink_metadata(&beneath).is_ok().then_some(beneath)
+    }
+
+    /// Every path at which the checkout beneath has no say, except for those of git
+    /// and for what is below one of them: files, notes that something is gone, and
+    /// directories that nothing is seen through.
+    pub fn all_touched(&self) -> io::Result<BTreeSet<PathBuf>> {
+        let mut found = BTreeSet::new();
+        let mut directories = vec![PathBuf::new()];
+        while let Some(directory) = directories.pop() {
+            for entry in fs::read_dir(self.changes().join(&directory))? {
+                let entry = entry?;
+                let path = directory.join(entry.file_name());
+                if path == Path::new(".git") {
+                    continue;
+                }
+                if !entry.file_type()?.is_dir() || is_opaque(&entry.path()) {
+                    found.insert(path);
+                } else {
+                    directories.push(path);
+                }
+            }
+        }
+        Ok(found)
     }
 
     /// Whether the checkout beneath has no say in what is at a path.

@@ -176,11 +176,6 @@ impl Workspaces {
         self
     }
 
-    /// Whether they can be made in layers here, or why not.
-    pub fn can_be_layered(&self, blueflame: &Path) -> Result<(), String> {
-        enter::can_be_entered(blueflame, &self.root)
-    }
-
     /// Makes them in layers from here on, where `blueflame` can go into such.
     #[must_use]
     pub fn layered(mut self, blueflame: Option<PathBuf>) -> Self {

@@ -70,7 +70,15 @@ fn look_at_changes_alone(
     start: &Oid,
     head: &Oid,
 ) -> Result<Vec<Vec<u8>>, HarvestError> {
-    let untouched = |path: &[u8]| !layers.touched(Path::new(OsStr::from_bytes(path)));
+    let touched = layers.all_touched().map_err(|source| HarvestError::Io {
+        step: "look through",
+        path: layers.changes(),
+        source,
+    })?;
+    let untouched = |path: &[u8]| {
+        let path = Path::new(OsStr::from_bytes(path));
+        !path.ancestors().any(|above| touched.contains(above))
+    };
     let committed = git().words(&["diff-tree", "-r", "-z", "--name-only", "--no-renames"]);
     let committed = committed.words(&[start.as_str(), head.as_str()]).bytes()?;
     let committed: BTreeSet<&[u8]> = names(&committed).collect();

@@ -171,7 +171,7 @@ fn whatever_is_not_committed_is_found() {
             "git update-index --cacheinfo \
              100644,$(echo 9 | git hash-object -w --stdin),d/e; git commit -qm x",
             &["d/e"],
-        ),d/e; git commit -qm x", &[]),
+        ),
     ] {
         let workspace = scene.create("task-001");
         scene.agent(&workspace, script);

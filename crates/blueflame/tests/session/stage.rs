@@ -9,6 +9,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use blueflame::workspace::Layers;
 use blueflame_testkit::TestEnv;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -293,15 +294,29 @@ impl Stage {
             .map(|name| self.read(&format!(".blueflame/{name}")))
     }
 
+    /// Where an agent's files are that it wrote in a workspace.
+    pub fn written_in(&self, workspace: &str) -> PathBuf {
+        let place = self.repository().join(".trees").join(self.session_id()).join(workspace);
+        Layers::of(&place).map_or(place, |layers| layers.changes())
+    }
+
     pub fn workspaces(&self) -> Vec<String> {
         let Ok(sessions) = fs::read_dir(self.repository().join(".trees")) else {
             return Vec::new();
         };
-        let inside = sessions.flat_map(|it| fs::read_dir(it.unwrap().path()).unwrap());
-        let mut names: Vec<String> =
-            inside.map(|it| it.unwrap().file_name().into_string().unwrap()).collect();
-        names.sort();
-        names
+        let (bases, sessions): (Vec<_>, Vec<_>) = sessions
+            .map(|it| it.unwrap().path())
+            .partition(|path| path.file_name().is_some_and(|name| name == ".bases"));
+        let named = |places: Vec<PathBuf>| {
+            let inside = places.into_iter().flat_map(|place| fs::read_dir(place).unwrap());
+            let mut names: Vec<String> =
+                inside.map(|it| it.unwrap().file_name().into_string().unwrap()).collect();
+            names.sort();
+            names
+        };
+        let names = named(sessions);
+        // A checkout stays as long as there are workspaces that may be laid over it.
+        if names.is_empty() { named(bases) } else { names }
     }
 }
 

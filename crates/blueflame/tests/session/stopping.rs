@@ -62,8 +62,8 @@ fn an_interrupt_saves_the_work_and_resume_lands_everything() {
     let stage = Stage::new(MANY).plan(&plan(&tasks)).script(&script).decisions(APPROVE);
     let mut running = stage.begin();
     running.wait_for_event("agent.started", 2);
-    let workspace = stage.repository().join(".trees").join(stage.session_id()).join("task-001.a1");
-    wait_until("it has written half of it", || workspace.join("src/a.txt").exists());
+    let written = stage.written_in("task-001.a1");
+    wait_until("it has written half of it", || written.join("src/a.txt").exists());
     running.signal(Signal::INT);
     running.end().exits(130).says("blueflame resume");
     wait_until("no process is left", || stage.processes().is_empty());

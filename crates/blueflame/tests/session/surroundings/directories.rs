@@ -93,8 +93,7 @@ fn a_lock_that_was_left_in_a_workspace_costs_no_work() {
     let stage = waiting("");
     let mut running = stage.begin();
     both_wait(&mut running);
-    let trees = stage.repository().join(".trees").join(stage.session_id());
-    fs::write(trees.join("task-001.a1/.git/index.lock"), "").unwrap();
+    fs::write(stage.written_in("task-001.a1").join(".git/index.lock"), "").unwrap();
     stage.signal("go");
     running.end().exits(0);
     // It could not commit, and what it wrote was there for the next one.

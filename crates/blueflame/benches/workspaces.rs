@@ -1,0 +1,250 @@
+//! What it costs to give an agent a workspace of its own.
+//!
+//! Eight workspaces of a repository with many files are made in layers and as
+//! checkouts of their own, and eight linked work trees by `git worktree add`, turn by
+//! turn in one run. Then git is asked for its status in each for the first time, what
+//! was made is weighed, and what an agent has not committed is looked up. At the end
+//! many are made at once.
+//!
+//! ```text
+//! cargo bench -p blueflame --bench workspaces
+//! ```
+
+#![expect(clippy::unwrap_used, reason = "a benchmark that cannot go on stops here")]
+#![expect(clippy::print_stdout, reason = "a benchmark shows its figures")]
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use blueflame::attempt::spec::Author;
+use blueflame::workspace::{
+    Layers, Order, Workspace, WorkspaceName, Workspaces, branch, remove_tree,
+};
+use blueflame_core::config;
+use blueflame_core::event::Work;
+use blueflame_core::ids::{Oid, SessionId, TaskId};
+use blueflame_core::lock_path::LockPath;
+use blueflame_testkit::TestEnv;
+
+const BLUEFLAME: &str = env!("CARGO_BIN_EXE_blueflame");
+const FILES: u32 = 50_000;
+const EACH: u32 = 8;
+const AT_ONCE: u32 = 1000;
+const THREADS: usize = 16;
+
+struct Scene {
+    env: TestEnv,
+    start: Oid,
+}
+
+fn main() {
+    let scene = Scene::new();
+    let checkout = scene.timed(|| drop(scene.workspaces("first", true).create(&scene.order(0))));
+    println!("{FILES} files; the one checkout beneath all layers: {}", seconds(checkout));
+    println!(
+        "{EACH} of them           made  first status    together       KB each  ratio made  ratio together"
+    );
+    let worktrees = scene.linked();
+    let plain = scene.ours("plain", false);
+    let layered = scene.ours("layered", true);
+    for (name, row) in
+        [("git worktree add", &worktrees), ("own checkouts", &plain), ("layers", &layered)]
+    {
+        let together = row.made + row.status;
+        println!(
+            "{name:<18} {:>9} {:>13} {:>11} {:>13}  {:>10.1} {:>15.1}",
+            seconds(row.made),
+            seconds(row.status),
+            seconds(together),
+            row.kilobytes / u64::from(EACH),
+            worktrees.made.as_secs_f64() / row.made.as_secs_f64(),
+            (worktrees.made + worktrees.status).as_secs_f64() / together.as_secs_f64(),
+        );
+    }
+    scene.touched();
+    scene.crowd();
+}
+
+struct Row {
+    made: Duration,
+    status: Duration,
+    kilobytes: u64,
+}
+
+impl Scene {
+    fn new() -> Scene {
+        let env = TestEnv::new();
+        let repository = env.repository("project");
+        let mut stream =
+            String::from("commit refs/heads/main\ncommitter A <a@b> 1700000000 +0000\ndata 0\n");
+        for number in 0..FILES {
+            let text = format!("file {number}\n{}", "a line of text\n".repeat(64));
+            let (one, two) = (number % 40, number / 40 % 40);
+            let _ = write!(
+                stream,
+                "M 100644 inline d{one}/e{two}/f{number}\ndata {}\n{text}\n",
+                text.len()
+            );
+        }
+        let stream_file = env.path("stream");
+        fs::write(&stream_file, stream).unwrap();
+        let mut import = env.command("git");
+        import.args(["fast-import", "--quiet", "--force"]).current_dir(repository.path());
+        import.stdin(fs::File::open(&stream_file).unwrap());
+        assert!(import.status().unwrap().success());
+        let start = Oid::new(repository.git(["rev-parse", "main"]).trim()).unwrap();
+        Scene { env, start }
+    }
+
+    fn timed(&self, what: impl FnOnce()) -> Duration {
+        let begun = Instant::now();
+        what();
+        begun.elapsed()
+    }
+
+    fn workspaces(&self, name: &str, layered: bool) -> Workspaces {
+        let root = self.env.path("project");
+        let place = LockPath::new(".trees").unwrap();
+        let session = SessionId::new(session(name)).unwrap();
+        let workspaces = Workspaces::new(&root.join(".git"), &root, &place, session).unwrap();
+        workspaces.layered(layered.then(|| BLUEFLAME.into()))
+    }
+
+    fn order(&self, number: u32) -> Order {
+        let task = TaskId::new(format!("task-{number:04}")).unwrap();
+        let work = Work::Develop { task, attempt: 1 };
+        let (config, _) = config::read(b"schema_version: 2\n").into_result().unwrap();
+        Order {
+            name: WorkspaceName::of(&work),
+            branch: branch(&SessionId::new(session("x")).unwrap(), &work),
+            start: self.start.clone(),
+            author: Author { name: "Agent".into(), email: "agent@example.com".into() },
+            restore: None,
+            in_one_place: false,
+            fittings: config.worktree,
+        }
+    }
+
+    fn ours(&self, name: &str, layered: bool) -> Row {
+        let workspaces = self.workspaces(name, layered);
+        let mut made: Vec<Workspace> = Vec::new();
+        let took = self.timed(|| {
+            for number in 0..EACH {
+                made.push(workspaces.create(&self.order(number)).unwrap().workspace);
+            }
+        });
+        let kilobytes = made.iter().map(|it| size(&it.path)).sum();
+        let status = self.timed(|| {
+            for workspace in &made {
+                self.status(&workspace.path);
+            }
+        });
+        for workspace in &made {
+            workspaces.remove(workspace).unwrap();
+        }
+        Row { made: took, status, kilobytes }
+    }
+
+    fn linked(&self) -> Row {
+        let place = |number: u32| self.env.path(&format!("linked-{number}"));
+        let made = self.timed(|| {
+            for number in 0..EACH {
+                let mut git = self.env.command("git");
+                git.current_dir(self.env.path("project")).args(["worktree", "add", "-q"]);
+                git.args(["-b", &format!("branch-{number}")]).arg(place(number)).arg("main");
+                assert!(git.stderr(Stdio::null()).status().unwrap().success());
+            }
+        });
+        let kilobytes = (0..EACH).map(|number| size(&place(number))).sum();
+        let status = self.timed(|| (0..EACH).for_each(|number| self.status(&place(number))));
+        (0..EACH).for_each(|number| remove_tree(&place(number)).unwrap());
+        Row { made, status, kilobytes }
+    }
+
+    /// Asked as an agent asks: from inside.
+    fn status(&self, place: &Path) {
+        let mut git = self.env.command(BLUEFLAME);
+        git.arg("__within").arg(place).args(["git", "-C"]).arg(place);
+        let output = git.args(["status", "--porcelain"]).output().unwrap();
+        assert!(output.status.success() && output.stdout.is_empty(), "{output:?}");
+    }
+
+    /// Finding out what was touched, against asking git for all that differs.
+    fn touched(&self) {
+        let workspaces = self.workspaces("touched", true);
+        let workspace = workspaces.create(&self.order(0)).unwrap().workspace;
+        let mut shell = self.env.command(BLUEFLAME);
+        shell.arg("__within").arg(&workspace.path).args(["sh", "-c"]);
+        shell.arg("cd \"$0\" && echo x > new && echo x > d0/e0/f0 && rm d1/e0/f1");
+        assert!(shell.arg(&workspace.path).status().unwrap().success());
+        self.in_status(&workspace);
+        let git = self.timed(|| self.in_status(&workspace));
+        let begun = Instant::now();
+        let listed = Layers::of(&workspace.path).unwrap().all_touched().unwrap();
+        let ours = begun.elapsed();
+        assert_eq!(listed.len(), 3, "{listed:?}");
+        println!(
+            "what was touched: {:.3} ms; `git status --ignored -uall`: {:.0} ms; ratio {:.0}",
+            ours.as_secs_f64() * 1e3,
+            git.as_secs_f64() * 1e3,
+            git.as_secs_f64() / ours.as_secs_f64()
+        );
+        workspaces.remove(&workspace).unwrap();
+    }
+
+    fn in_status(&self, workspace: &Workspace) {
+        let mut git: Command = self.env.command(BLUEFLAME);
+        git.arg("__within").arg(&workspace.path).args(["git", "-C"]).arg(&workspace.path);
+        let output = git.args(["status", "--porcelain", "--ignored", "-uall"]).output().unwrap();
+        assert_eq!(output.stdout.iter().filter(|byte| **byte == b'\n').count(), 3);
+    }
+
+    fn crowd(&self) {
+        let workspaces = self.workspaces("crowd", true);
+        let (next, failed) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let took = self.timed(|| {
+            thread::scope(|scope| {
+                for _ in 0..THREADS {
+                    scope.spawn(|| {
+                        loop {
+                            let number =
+                                u32::try_from(next.fetch_add(1, Ordering::Relaxed)).unwrap();
+                            if number >= AT_ONCE {
+                                break;
+                            }
+                            if let Err(error) = workspaces.create(&self.order(number)) {
+                                println!("{error}");
+                                failed.fetch_add(1, Ordering::Relaxed);
+                            }
+                        }
+                    });
+                }
+            });
+        });
+        println!(
+            "{AT_ONCE} made by {THREADS} at once: {}, {} failures",
+            seconds(took),
+            failed.into_inner()
+        );
+    }
+}
+
+fn session(name: &str) -> String {
+    let number: u32 = name.bytes().map(u32::from).sum();
+    format!("ses-20260206-{number:06}")
+}
+
+fn seconds(time: Duration) -> String {
+    format!("{:.3} s", time.as_secs_f64())
+}
+
+/// What a directory takes on the disk.
+fn size(path: &Path) -> u64 {
+    let output = Command::new("du").arg("-sk").arg(path).output().unwrap();
+    String::from_utf8_lossy(&output.stdout).split('\t').next().unwrap().parse().unwrap()
+}
