@@ -17,7 +17,7 @@ use crate::attempt::directory::Directory;
 use crate::failure::{Failure, Kind};
 use crate::history;
 use crate::store::SessionDir;
-use crate::workspace::WorkspaceName;
+use crate::workspace::{Layers, WorkspaceName};
 
 /// A whole session.
 #[derive(Debug)]
@@ -79,8 +79,11 @@ impl Evidence {
         let traffic = fs::read_to_string(directory.recording_file()).unwrap_or_default();
         let exchanges: Vec<Value> =
             traffic.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+        let written = Layers::of(&spec.workspace)
+            .map_or_else(|| spec.workspace.clone(), |layers| layers.changes());
         Ok(Attempt {
             workspace: spec.workspace,
+            written,
             audit: audit.lines().map(|line| serde_json::from_str(line).ok()).collect(),
             answers: exchanges.iter().filter(|it| it["status"] == 200).count(),
             calls: calls(&exchanges),
@@ -92,6 +95,8 @@ impl Evidence {
 #[derive(Debug)]
 pub struct Attempt {
     pub workspace: PathBuf,
+    /// Where what it wrote in there is found from outside.
+    pub written: PathBuf,
     /// `None` for a line that is no verdict.
     audit: Vec<Option<Value>>,
     /// How often the model answered.

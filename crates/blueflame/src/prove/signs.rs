@@ -70,7 +70,7 @@ impl<'s> Scene<'s> {
                 let seen = Seen {
                     said: result.unwrap_or_default(),
                     did: false,
-                    ground: &self.escapes.workspace,
+                    ground: &self.escapes.written,
                     foreign_audit: false,
                 };
                 Signs {
@@ -86,7 +86,7 @@ impl<'s> Scene<'s> {
                 let seen = Seen {
                     said: tried.map_or("", |it| it.said.as_str()),
                     did: tried.is_some_and(|it| it.did),
-                    ground: &self.escapes.workspace,
+                    ground: &self.escapes.written,
                     foreign_audit: self.escapes.audit_is_foreign(),
                 };
                 let in_vain = tried.filter(|it| matches!(sign, Sign::Spoken) && !it.did);
