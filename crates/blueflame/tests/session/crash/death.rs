@@ -148,12 +148,12 @@ impl Manner {
 
 impl Manner {
     /// Whether this is how somebody whom it met may end: dead, or with a refusal
-    /// that says what happened and that it goes on.
-    pub fn explains(self, told: &Told) -> bool {
+    /// that says what happened and, if there is a session, that it goes on.
+    pub fn explains(self, told: &Told, begun: bool) -> bool {
         let refused = |code, words: &str| {
             told.code == Some(code)
                 && told.stderr.contains(words)
-                && told.stderr.contains("`blueflame resume")
+                && (told.stderr.contains("`blueflame resume") || !begun)
         };
         if told.signal == Some(9) {
             return !matches!(self, Manner::Git);
@@ -161,6 +161,8 @@ impl Manner {
         match self {
             Manner::FullDisk => refused(70, "No space left on device"),
             Manner::BrokenDisk => refused(70, "Input/output error"),
+            // The configuration is read first, which asks git where the repository is.
+            Manner::Git if told.code == Some(2) => told.stderr.contains("`git rev-parse"),
             Manner::Git => [3, 70].into_iter().any(|code| refused(code, "git")),
             _ => false,
         }
