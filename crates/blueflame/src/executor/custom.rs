@@ -8,15 +8,16 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::sync::Arc;
 
-use blueflame_core::config::{CustomExecutor, Dialect as Output};
+use blueflame_core::config::{CustomExecutor, Dialect as Written};
 use blueflame_gateway::calls::{Calls, Customs, Made};
 use serde_json::Value;
 
+use super::abilities::{Output, OwnTokens};
 use super::hooked::{self, Hooked};
 use super::last_message::{self, take_output};
 use super::{
-    Account, Call, Conversation, Executor, Ground, Launch, Order, Ruling, Sight, Step, Tested,
-    Told, beginning,
+    Abilities, Account, Call, Conversation, Executor, Ground, Launch, Order, Ruling, Sight, Step,
+    Tested, Told, beginning,
 };
 use crate::hook::wire::Dialect;
 
@@ -30,10 +31,10 @@ impl Custom {
     /// `None` for a program whose output is not understood.
     pub fn new(name: &str, described: &CustomExecutor) -> Option<Custom> {
         match described.dialect {
-            Output::Plain => {
+            Written::Plain => {
                 Some(Custom { name: name.to_owned(), command: described.command.clone() })
             }
-            Output::ClaudeStream | Output::CodexJson | Output::OpencodeJson => None,
+            Written::ClaudeStream | Written::CodexJson | Written::OpencodeJson => None,
         }
     }
 }
@@ -65,6 +66,10 @@ impl Executor for Custom {
 
     fn needs_port(&self) -> bool {
         true
+    }
+
+    fn abilities(&self) -> Abilities {
+        Abilities { tokens: OwnTokens::Never, output: Output::LastMessage, asks: false }
     }
 
     fn launch(&self, order: &Order, ground: &Ground<'_>) -> Launch {

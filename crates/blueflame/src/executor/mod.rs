@@ -5,6 +5,7 @@
 //! they are given: they start nothing, read no clock and touch no file. The
 //! attempt process does what they say.
 
+pub mod abilities;
 pub mod claude;
 pub mod codex;
 pub mod custom;
@@ -33,6 +34,7 @@ use serde_json::Value;
 
 use crate::hook::{self, wire::Dialect};
 
+pub use abilities::Abilities;
 use custom::Custom;
 pub use version::{Tested, Version};
 
@@ -82,6 +84,9 @@ pub trait Executor: fmt::Debug + Sync {
     fn takes_login(&self) -> bool {
         false
     }
+
+    /// What it can do beyond what the rest of this says.
+    fn abilities(&self) -> Abilities;
 
     fn launch(&self, order: &Order, ground: &Ground<'_>) -> Launch;
 

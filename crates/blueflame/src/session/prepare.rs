@@ -137,7 +137,7 @@ pub fn prepare(site: &Arc<Site>, job: &Job) -> Result<Ready, NotStarted> {
 
     let role = job.work.role();
     // Only claude has a way to ask.
-    let may_ask = role == Role::Planner && site.interactive && executor.name() == "claude";
+    let may_ask = role == Role::Planner && site.interactive && executor.abilities().asks;
     let prompt = prompt(site, job, &workspace, unfinished, may_ask)?;
     let mut warnings: Vec<String> = Vec::new();
     if !created.conflicts.is_empty() {
