@@ -281,7 +281,7 @@ fn a_rate_limit_has_its_time(agent: Agent) {
 
 fn an_overloaded_provider_is_waited_for(agent: Agent) {
     let Some(run) = failing(agent, "status: 529") else { return };
-    expect(&run, "rate-limited");
+    expect(&run, "overloaded");
     // It tries a few times by itself.
     asked(&run, agent, [5, 9, 6, 5]);
 }

@@ -1,5 +1,5 @@
 //! Several executors in one session, of which one always fails and one is limited
-//! by its provider.
+//! by its provider; and a provider that has too much to do.
 
 use std::collections::BTreeSet;
 
@@ -82,4 +82,53 @@ fn where_one_fails_and_one_is_limited_the_third_does_it() {
         assert!(log.contains(said), "{log}");
     }
     stage.assert_tidy();
+}
+
+/// One of three tasks is turned away twice by a provider that has too much to do. The
+/// others go on with the same account, and what was done is not lost.
+#[test]
+fn an_overloaded_provider_is_left_alone_for_a_while_by_what_it_turned_away() {
+    let overloaded = |attempt: u32| {
+        json!({
+            "when": {"role": "worker", "task": "task-001", "attempt": attempt},
+            "fail": {"status": 529},
+        })
+    };
+    let script = answers(Script::new().reply(overloaded(1)).reply(overloaded(2)));
+    let stage = Stage::new(MANY)
+        .script(&script)
+        .decisions("plan: [approve]\nchangesets: {'*': approve}\nsession: []\n");
+
+    let mut session = stage.begin();
+    session.wait_for("the first overload", |journal| {
+        journal.iter().any(|it| it["d"]["outcome"]["kind"] == "overloaded")
+    });
+    let status = stage.blueflame(&["status"]).exits(0).stdout;
+    assert!(status.contains("the provider was overloaded"), "{status}");
+    session.end().exits(0).says("everything landed");
+
+    assert_eq!(stage.outcomes("task-001"), ["overloaded", "overloaded", "finished"]);
+    assert_eq!(stage.outcomes("task-002"), ["finished"]);
+    // Nobody was told to leave the account alone.
+    assert_eq!(stage.events("provider.limited").len(), 0);
+    let waits = waits(&stage, "task-001");
+    assert!(matches!(waits[..], [5..10, 10..20]), "{waits:?}");
+    stage.assert_tidy();
+}
+
+/// How many seconds passed between an attempt at a task and the next.
+fn waits(stage: &Stage, task: &str) -> Vec<i64> {
+    let mut agents: Vec<Value> = Vec::new();
+    let (mut left, mut waits): (Option<jiff::Timestamp>, Vec<i64>) = (None, Vec::new());
+    for record in stage.journal() {
+        let at: jiff::Timestamp = record["ts"].as_str().unwrap().parse().unwrap();
+        let told = &record["d"];
+        if record["t"] == "agent.claimed" && told["work"]["develop"]["task"] == task {
+            agents.push(told["agent"].clone());
+            waits.extend(left.take().map(|left| at.duration_since(left).as_secs()));
+        } else if record["t"] == "agent.exited" && agents.contains(&told["agent"]) {
+            left = Some(at);
+        }
+    }
+    waits
 }
