@@ -7,14 +7,14 @@ use serde_json::{Map, Value};
 use super::Finding;
 use crate::columns::{Side, Table};
 use crate::executor::abilities::{FACETS, LOGIN};
+use crate::executor::custom::Custom;
 use crate::executor::{self, Chosen, Executor, find};
 
 /// An executor that was looked for.
 #[derive(Debug)]
 pub struct Looked {
     name: ExecutorName,
-    /// `None` for one whose output is not understood.
-    known: Option<Chosen>,
+    known: Chosen,
     found: Result<Usable, Lacking>,
     /// Where its login comes from, and whether it is there.
     login: String,
@@ -38,27 +38,18 @@ struct Lacking {
 /// Looks for everything that comes with Blue Flame, and for what the configuration
 /// describes. Each program is asked for its version once.
 pub fn look(config: Option<&Config>) -> Vec<Looked> {
-    let ours = executor::ALL.iter().filter_map(|it| ExecutorName::new(it.name()).ok());
-    let own = config.into_iter().flat_map(|it| it.executors.custom.keys().cloned());
-    ours.chain(own).map(|name| look_for(name, config)).collect()
+    let ours = executor::ALL.into_iter().map(Chosen::Ours);
+    let custom = config.into_iter().flat_map(|it| &it.executors.custom);
+    let own = custom.map(|(name, it)| Chosen::Own(Custom::new(name.as_str(), it)));
+    ours.chain(own).filter_map(|known| look_for(known, config)).collect()
 }
 
-fn look_for(name: ExecutorName, config: Option<&Config>) -> Looked {
-    let described = config.and_then(|it| it.executors.custom.get(&name));
-    let known = executor::choose(name.as_str(), described);
-    let found = known.as_deref().map_or_else(
-        || {
-            let says = "writes a dialect that is not read yet".to_owned();
-            let fix = "set its dialect to `plain`, or choose another under `executors`".to_owned();
-            Err(Lacking { word: "not understood", says, fix })
-        },
-        look_at,
-    );
-    let login = match (config, known.as_deref()) {
-        (Some(config), Some(known)) => login(known, &gateway_of(&name, config)),
-        _ => "unknown".to_owned(),
-    };
-    Looked { name, known, found, login }
+/// All names of executors are fit for a configuration.
+fn look_for(known: Chosen, config: Option<&Config>) -> Option<Looked> {
+    let name = ExecutorName::new(known.name()).ok()?;
+    let login = config.map(|config| login(&*known, &gateway_of(&name, config)));
+    let login = login.unwrap_or_else(|| "unknown".to_owned());
+    Some(Looked { name, found: look_at(&*known), known, login })
 }
 
 fn look_at(known: &dyn Executor) -> Result<Usable, Lacking> {
@@ -111,10 +102,8 @@ pub fn findings(config: &Config, looked: &[Looked]) -> Vec<Finding> {
     }
     let here = |name: &ExecutorName| looked.iter().find(|it| it.name == *name);
     let wanted: Vec<&Looked> = names.into_iter().filter_map(here).collect();
-    let unserved = |it: &Looked| {
-        let known = it.known.as_deref()?;
-        executor::cannot_ask(known, &gateway_of(&it.name, config).upstream)
-    };
+    let unserved =
+        |it: &Looked| executor::cannot_ask(&*it.known, &gateway_of(&it.name, config).upstream);
     let usable = |name: &ExecutorName| {
         here(name).is_some_and(|it| it.found.is_ok() && unserved(it).is_none())
     };
@@ -153,8 +142,7 @@ fn rows(looked: &Looked) -> Vec<(&'static str, String)> {
     };
     let mut rows = vec![("version", version)];
     for facet in FACETS.iter().chain([&LOGIN]) {
-        let told = looked.known.as_deref().map(facet.of);
-        rows.push((facet.what, told.unwrap_or_else(|| "unknown".to_owned())));
+        rows.push((facet.what, (facet.of)(&*looked.known)));
     }
     rows.push(("login", looked.login.clone()));
     rows

@@ -9,7 +9,7 @@
 //! reach a Unix socket, so it gets a port.
 
 mod catalogue;
-mod talk;
+pub(super) mod talk;
 mod trust;
 
 use std::collections::BTreeMap;

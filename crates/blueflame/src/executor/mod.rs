@@ -123,7 +123,7 @@ impl Deref for Chosen {
 /// The executor of this name, by its description if it is one of the person's own.
 pub fn choose(name: &str, described: Option<&CustomExecutor>) -> Option<Chosen> {
     match described {
-        Some(described) => Custom::new(name, described).map(Chosen::Own),
+        Some(described) => Some(Chosen::Own(Custom::new(name, described))),
         None => named(name).map(Chosen::Ours),
     }
 }
@@ -352,8 +352,12 @@ pub trait Conversation: fmt::Debug + Send {
     /// A line of its output, without the line break.
     fn heard(&mut self, line: &[u8]) -> Vec<Step>;
 
-    /// A line that was too long to be kept.
-    fn missed(&mut self, bytes: u64) -> Vec<Step>;
+    /// A line that was too long to be kept. A call in there gets no answer, and is
+    /// denied by the program; a result in there is missing in the end.
+    fn missed(&mut self, bytes: u64) -> Vec<Step> {
+        let text = format!("a line of {bytes} bytes was too much to be read");
+        vec![Step::Show(Sight::Said { text })]
+    }
 
     fn judged(&mut self, ticket: &str, ruling: &Ruling) -> Vec<Step>;
 
@@ -369,11 +373,15 @@ pub trait Conversation: fmt::Debug + Send {
         None
     }
 
-    /// The answers, by question.
-    fn answered(&mut self, ticket: &str, answers: &BTreeMap<String, String>) -> Vec<Step>;
+    /// The answers, by question; most programs cannot ask.
+    fn answered(&mut self, _ticket: &str, _answers: &BTreeMap<String, String>) -> Vec<Step> {
+        Vec::new()
+    }
 
     /// What makes it stop by itself, if anything does.
-    fn interrupt(&mut self) -> Vec<Step>;
+    fn interrupt(&mut self) -> Vec<Step> {
+        Vec::new()
+    }
 
     /// Whether a call that was allowed is being made: such a program may be
     /// silent and is at work.

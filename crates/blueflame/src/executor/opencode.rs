@@ -8,7 +8,7 @@
 //! started in the workspace: its plugin puts every call there. opencode cannot say
 //! how to reach a Unix socket, so it gets a port.
 
-mod talk;
+pub(super) mod talk;
 mod tools;
 
 use std::collections::BTreeMap;

@@ -99,8 +99,11 @@ fn each_thing_that_is_missing_is_said_with_a_remedy() {
         "{default: mine, custom: {mine: {command: [opencode], dialect: DIALECT}}}",
     );
     let own = own.replace("{credential", "{upstream: openai, credential");
-    for (dialect, said) in [("plain", "a program of your own at $ROOT"), ("codex-json", "`plain`")]
-    {
+    for (dialect, said) in [
+        ("plain", "a program of your own at $ROOT"),
+        ("codex-json", "a program of your own at $ROOT"),
+        ("claude-stream", "a program of your own at $ROOT"),
+    ] {
         repository.write("blueflame.yaml", &own.replace("DIALECT", dialect));
         let ran = doctor(&env, &repository);
         assert!(about(&ran, "executor mine").contains(said), "{}", ran.stdout);
