@@ -102,8 +102,9 @@ pub fn findings(config: &Config, looked: &[Looked]) -> Vec<Finding> {
     }
     let here = |name: &ExecutorName| looked.iter().find(|it| it.name == *name);
     let wanted: Vec<&Looked> = names.into_iter().filter_map(here).collect();
+    // What a key is worth is said where accounts are.
     let unserved =
-        |it: &Looked| executor::cannot_ask(&*it.known, &gateway_of(&it.name, config).upstream);
+        |it: &Looked| executor::unfit(&*it.known, &gateway_of(&it.name, config), Some(""));
     let usable = |name: &ExecutorName| {
         here(name).is_some_and(|it| it.found.is_ok() && unserved(it).is_none())
     };
