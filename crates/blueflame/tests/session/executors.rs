@@ -113,7 +113,7 @@ fn an_overloaded_provider_is_left_alone_for_a_while_by_what_it_turned_away() {
     assert_eq!(stage.events("provider.limited").len(), 0);
     // At least as long as it has to be, and longer the second time.
     let waits = waits(&stage, "task-001");
-    assert!(matches!(waits[..], [5.., 10..]), "{waits:?}");
+    assert!(matches!(waits[..], [(5..), (10..)]), "{waits:?}");
     stage.assert_tidy();
 }
 
