@@ -169,31 +169,34 @@ fn missing_branch(git: &Git, branch: &Spanned<String>) -> Option<Problem> {
     }
 }
 
+/// Models that are charged like the dearest one, where a budget is in dollars.
 fn unknown_prices(config: &Config, file: &ConfigFile) -> Vec<Problem> {
     let models = &file.models;
-    Role::ALL
-        .into_iter()
-        .filter_map(|role| {
-            let model = match role {
-                Role::Planner => &models.planner,
-                Role::Worker => &models.worker,
-                Role::Validator => &models.validator,
-                Role::Merger => &models.merger,
-            };
-            let priced =
-                prices::known(model).is_some() || config.gateway.prices.contains_key(&model.value);
-            let counted = config.counts_dollars(role) && !priced;
-            counted.then(|| {
-                Problem::warning(
-                    format!("models.{role}"),
-                    format!(
-                        "has no known price, but its budget is in dollars, got `{}`",
-                        model.value
-                    ),
-                )
-                .at(model.span, "charged like the dearest known model")
-                .hint("set the budget in tokens if that stops the work too early")
-            })
-        })
-        .collect()
+    let of_roles = Role::ALL.into_iter().filter_map(|role| {
+        let model = match role {
+            Role::Planner => &models.planner,
+            Role::Worker => &models.worker,
+            Role::Validator => &models.validator,
+            Role::Merger => &models.merger,
+        };
+        config.counts_dollars(role).then(|| (format!("models.{role}"), model))
+    });
+    let of_executors = file.executors.models.iter().filter_map(|(name, model)| {
+        let has = |role: &Role| {
+            let chain = config.executors.chains.of(*role);
+            config.counts_dollars(*role) && chain.iter().any(|it| it.as_str() == name)
+        };
+        Role::ALL.iter().any(has).then(|| (format!("executors.models.{name}"), model))
+    });
+    let priced =
+        |model: &str| prices::known(model).is_some() || config.gateway.prices.contains_key(model);
+    let unpriced = of_roles.chain(of_executors).filter(|(_, model)| !priced(&model.value));
+    let problem = |(path, model): (String, &Spanned<String>)| {
+        let what =
+            format!("has no known price, but its budget is in dollars, got `{}`", model.value);
+        Problem::warning(path, what)
+            .at(model.span, "charged like the dearest known model")
+            .hint("set the budget in tokens if that stops the work too early")
+    };
+    unpriced.map(problem).collect()
 }

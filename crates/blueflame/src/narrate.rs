@@ -348,7 +348,7 @@ fn answered(gate: &Gate, answer: &Answer) -> String {
     format!("the person on {subject}: {said}")
 }
 
-fn job(work: &Work) -> String {
+pub fn job(work: &Work) -> String {
     match work {
         Work::Plan => "make a plan".into(),
         Work::Develop { task, attempt } => format!("work on {task}, attempt {attempt}"),
@@ -369,6 +369,9 @@ fn not_taken(other: &PassedOver) -> String {
         Shortcoming::Failed => format!("; {executor} did not do it"),
         Shortcoming::Paused { until } => {
             format!("; {executor} has to wait for its provider until {until}")
+        }
+        Shortcoming::Overloaded { until } => {
+            format!("; the provider of {executor} was overloaded, and is left alone until {until}")
         }
         Shortcoming::Full { agents } => {
             format!("; {executor} has all of its {agents} agents at work")

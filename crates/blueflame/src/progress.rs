@@ -160,11 +160,20 @@ fn head(state: &State, now: Timestamp) -> String {
         let left = amounts::time(amounts::between(now, until));
         parts.push(format!("{}paused for {left}", narrate::of_account(account)));
     }
+    let waiting = state.back_offs.waiting().filter(|(_, until)| *until > now);
+    if let Some((first, count)) = waiting.map(|(_, until)| (until, 1)).reduce(first_and_count) {
+        let left = amounts::time(amounts::between(now, first));
+        parts.push(format!("provider overloaded: {count} to try again, the first in {left}"));
+    }
     if state.cycle > 0 {
         parts.push(format!("cycle {} of {}", state.cycle, state.rules.max_wave_cycles));
     }
     let now = report::stage(state);
     if parts.is_empty() { now } else { format!("{now}: {}", parts.join(", ")) }
+}
+
+fn first_and_count(one: (Timestamp, u32), other: (Timestamp, u32)) -> (Timestamp, u32) {
+    (one.0.min(other.0), one.1 + other.1)
 }
 
 /// Whether a task has come to where this wave wants to bring it.

@@ -128,6 +128,13 @@ fn facts(state: &State, scene: &Scene) -> Vec<(&'static str, String)> {
             format!("{whose} until {until:.0}{left}, by the provider").trim_start().to_owned(),
         ));
     }
+    for (back_off, until) in state.back_offs.waiting() {
+        let work = narrate::job(&back_off.work);
+        let left = amounts::time(amounts::between(scene.now, until));
+        let whose = narrate::of_account(&back_off.account);
+        let text = format!("to {work}, for {left}: the provider{whose} was overloaded");
+        facts.push(("waits", text));
+    }
     if state.config_drifted {
         let text = "the configuration file has changed since the session began";
         facts.push(("note", text.into()));

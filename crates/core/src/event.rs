@@ -391,6 +391,8 @@ pub enum Shortcoming {
     Failed,
     /// The provider of its account asked for a pause.
     Paused { until: Timestamp },
+    /// Its provider was overloaded, and this work waits a while for it.
+    Overloaded { until: Timestamp },
     /// It has as many agents as `executors.at_most` lets it have.
     Full { agents: u32 },
 }

@@ -25,6 +25,8 @@ pub enum Outcome {
     BudgetSpent { limit: BudgetScope },
     /// The provider asked for a pause.
     RateLimited { until: Timestamp },
+    /// The provider has too much to do just now, and said so with this status.
+    Overloaded { status: u16 },
     /// It exceeded its wall-clock or idle time.
     TimedOut,
     /// Something ended it from outside.
@@ -101,9 +103,21 @@ pub struct Consequence {
     pub keep_work: bool,
     /// Whether another executor might do better.
     pub next_executor: bool,
-    pub pause_until: Option<Timestamp>,
+    pub wait: Wait,
     /// For people, and for the agent that tries next.
     pub note: String,
+}
+
+/// Who has to wait before it is tried again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wait {
+    Nobody,
+    /// Everybody who uses the same account.
+    Account {
+        until: Timestamp,
+    },
+    /// The same work, for a while that grows each time.
+    Work,
 }
 
 /// Whether a run uses up one of the retries.
@@ -128,7 +142,7 @@ impl Outcome {
             counts,
             keep_work,
             next_executor: false,
-            pause_until: None,
+            wait: Wait::Nobody,
             note,
         };
         let consequence = match self {
@@ -151,8 +165,12 @@ impl Outcome {
                 plain(Counts::Never, true, "stopped because the session's budget ran out".into())
             }
             Outcome::RateLimited { until } => Consequence {
-                pause_until: Some(*until),
+                wait: Wait::Account { until: *until },
                 ..plain(Counts::Free, true, "stopped by a limit of the provider".into())
+            },
+            Outcome::Overloaded { status } => Consequence {
+                wait: Wait::Work,
+                ..plain(Counts::Free, true, format!("the provider was overloaded ({status})"))
             },
             Outcome::TimedOut => plain(Counts::Retry, true, "ran out of time".into()),
             Outcome::Killed { by: Killer::Us } => {
@@ -191,6 +209,7 @@ impl Outcome {
             Outcome::MaxTurns => "max-turns",
             Outcome::BudgetSpent { .. } => "budget",
             Outcome::RateLimited { .. } => "rate-limited",
+            Outcome::Overloaded { .. } => "overloaded",
             Outcome::TimedOut => "timed-out",
             Outcome::Killed { .. } => "killed",
             Outcome::Crashed { .. } => "crashed",
@@ -329,6 +348,7 @@ mod tests {
             (Outcome::BudgetSpent { limit: BudgetScope::Agent }, Counts::Retry, true, false),
             (Outcome::BudgetSpent { limit: BudgetScope::Session }, Counts::Never, true, false),
             (Outcome::RateLimited { until }, Counts::Free, true, false),
+            (Outcome::Overloaded { status: 529 }, Counts::Free, true, false),
             (Outcome::TimedOut, Counts::Retry, true, false),
             (Outcome::Killed { by: Killer::Us }, Counts::Never, true, false),
             (Outcome::Killed { by: Killer::Memory }, Counts::Retry, true, false),
@@ -345,7 +365,12 @@ mod tests {
                 "{}",
                 outcome.name()
             );
-            assert_eq!(got.pause_until.is_some(), matches!(outcome, Outcome::RateLimited { .. }));
+            let wait = match outcome {
+                Outcome::RateLimited { until } => Wait::Account { until },
+                Outcome::Overloaded { .. } => Wait::Work,
+                _ => Wait::Nobody,
+            };
+            assert_eq!(got.wait, wait);
             assert!(!got.note.is_empty());
         }
         let product = Product::Commit(Oid::new("0".repeat(40)).unwrap());

@@ -15,6 +15,7 @@ use crate::ids::{AgentId, ChangesetId, ExecutorName, GroupName, Role, SessionId,
 use crate::lock_path::LockPath;
 use crate::money::{Budget, Spend, Usd};
 use crate::plan::{Risk, TaskSpec};
+use crate::state::back_offs::BackOffs;
 use crate::state::merging::Publishing;
 use crate::state::pauses::Pauses;
 use crate::state::task::{HistoryEntry, HistoryResult, Phase, Step, Task};
@@ -289,6 +290,9 @@ pub struct StatusFile<'a> {
     /// The end of each, by account.
     #[serde(skip_serializing_if = "Pauses::is_empty")]
     pub pauses: &'a Pauses,
+    /// Work that waits because its provider was overloaded.
+    #[serde(skip_serializing_if = "BackOffs::is_empty")]
+    pub back_offs: &'a BackOffs,
     pub config_changed: bool,
     pub publishing: &'a Publishing,
     pub started: Timestamp,
@@ -343,6 +347,7 @@ pub fn status_file(state: &State) -> StatusFile<'_> {
         waiting_for: state.gate.as_ref(),
         paused_until: state.pauses.next_end(),
         pauses: &state.pauses,
+        back_offs: &state.back_offs,
         config_changed: state.config_drifted,
         publishing: &state.publishing,
         started: state.started_at,

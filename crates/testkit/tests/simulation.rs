@@ -27,6 +27,7 @@ const MUST_COME_UP: &[&str] = &[
     "outcome budget agent",
     "outcome budget session",
     "outcome rate-limited",
+    "outcome overloaded",
     "outcome timed-out",
     "outcome killed us",
     "outcome killed memory",

@@ -83,10 +83,8 @@ impl std::fmt::Display for Exit {
     }
 }
 
-/// How long to wait when a provider wants a pause and does not say for how
-/// long, and when it is merely overloaded.
-const UNNAMED_PAUSE: Duration = Duration::from_secs(60);
-const OVERLOADED_PAUSE: Duration = Duration::from_secs(30);
+/// How long to wait when a provider wants a pause and does not say for how long.
+pub const UNNAMED_PAUSE: Duration = Duration::from_secs(60);
 
 const SIGKILL: i32 = 9;
 
@@ -115,7 +113,7 @@ pub fn conclude(known: &Known, now: Timestamp) -> Ending {
             return Ending::Failed(Outcome::MaxTurns);
         }
         Some(Cause::Limited) if known.account.end != Told::Finished => {
-            return limited(known.limited, UNNAMED_PAUSE, now);
+            return limited(known.limited, now);
         }
         Some(Cause::Internal(why)) => return crashed(why.clone()),
         Some(Cause::Budget(_) | Cause::Loop(_) | Cause::Turns | Cause::Limited) | None => {}
@@ -137,8 +135,14 @@ pub fn conclude(known: &Known, now: Timestamp) -> Ending {
             Ending::Failed(Outcome::Malformed { problems: vec![problem.to_owned()] })
         }
         Told::Interrupted => Ending::Failed(Outcome::Killed { by: Killer::Other }),
-        Told::Api { status: Some(429), .. } => limited(known.limited, UNNAMED_PAUSE, now),
-        Told::Api { status: Some(503 | 529), .. } => limited(known.limited, OVERLOADED_PAUSE, now),
+        Told::Api { status: Some(429), .. } => limited(known.limited, now),
+        // A limit that it named before is still the reason to wait.
+        Told::Api { status: Some(503 | 529), .. } if named(known.limited, now).is_some() => {
+            limited(known.limited, now)
+        }
+        Told::Api { status: Some(status @ (503 | 529)), .. } => {
+            Ending::Failed(Outcome::Overloaded { status: *status })
+        }
         Told::Api { status: Some(status @ (401 | 403)), message } => crashed(format!(
             "the provider does not accept the login ({status}): {}",
             shortened(message)
@@ -178,10 +182,15 @@ fn with_status(end: &Told, status: Option<u16>) -> Told {
     }
 }
 
-fn limited(limited: Option<Limited>, unnamed: Duration, now: Timestamp) -> Ending {
-    let named = limited.and_then(|limited| limited.until).filter(|until| *until > now);
-    let until = named.unwrap_or_else(|| now.saturating_add(unnamed).unwrap_or(now));
+fn limited(limited: Option<Limited>, now: Timestamp) -> Ending {
+    let until = named(limited, now);
+    let until = until.unwrap_or_else(|| now.saturating_add(UNNAMED_PAUSE).unwrap_or(now));
     Ending::Failed(Outcome::RateLimited { until })
+}
+
+/// The end of a limit that is still to come.
+fn named(limited: Option<Limited>, now: Timestamp) -> Option<Timestamp> {
+    limited.and_then(|limited| limited.until).filter(|until| *until > now)
 }
 
 /// Enough of a text to know what it is about.
@@ -244,13 +253,19 @@ mod tests {
             ("stopped, then finished", caused(Cause::Asked, Told::Finished), "killed"),
             ("too long, then finished", caused(Cause::Wall(WHILE), Told::Finished), "timed-out"),
             ("429", api(Some(429)), "rate-limited"),
-            ("529", api(Some(529)), "rate-limited"),
+            ("529", api(Some(529)), "overloaded"),
+            ("503", api(Some(503)), "overloaded"),
+            (
+                "529 after a limit with a time",
+                Known { limited: Some(Limited { until: Some(later) }), ..api(Some(529)) },
+                "rate-limited",
+            ),
             ("500", api(Some(500)), "crashed"),
             ("unreachable", api(None), "crashed"),
             (
                 "529, in other words",
                 Known { provider_failed: Some(529), ..api(None) },
-                "rate-limited",
+                "overloaded",
             ),
             ("a long pause", caused(Cause::Limited, Told::Nothing), "rate-limited"),
             ("a long pause, done", caused(Cause::Limited, Told::Finished), "stopped"),
@@ -280,7 +295,6 @@ mod tests {
         assert_eq!(until(&limited(Some(later))), later);
         assert_eq!(until(&limited(None)), now + UNNAMED_PAUSE);
         assert_eq!(until(&limited(Some(now - Duration::from_secs(5)))), now + UNNAMED_PAUSE);
-        assert_eq!(until(&api(Some(529))), now + OVERLOADED_PAUSE);
     }
 
     #[test]

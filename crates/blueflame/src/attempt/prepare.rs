@@ -51,13 +51,8 @@ impl Attempt {
         let executor = executor::choose(spec.executor.as_str(), spec.custom.as_ref())
             .ok_or_else(|| cannot(format!("there is no executor `{}`", spec.executor)))?;
         let executor = &*executor;
-        if spec.model.gateway.passthrough_auth && !executor.takes_login() {
-            return Err(cannot(format!(
-                "the executor `{}` takes no login: `gateway.passthrough_auth` is for claude",
-                spec.executor
-            )));
-        }
-        if let Some(why) = executor::cannot_ask(executor, &spec.model.gateway.upstream) {
+        let credential = secrets.credential.as_deref();
+        if let Some(why) = executor::unfit(executor, &spec.model.gateway, credential) {
             return Err(cannot(why));
         }
         let warnings = forgo_tools(&mut spec, executor);
@@ -66,7 +61,6 @@ impl Attempt {
         let judge =
             Judge::new(policy, &spec.workspace, spec.agent.clone(), audit).map_err(cannot)?;
 
-        let credential = secrets.credential.as_deref();
         let token = Token::generate().map_err(cannot)?;
         let conversation = executor.converse(&spec.order);
         let mut settings = settings(&directory, &spec, credential).map_err(cannot)?;

@@ -29,15 +29,18 @@ pub fn run(arguments: &Doctor, common: &Common) -> Result<(), Failure> {
     if arguments.prove {
         return prove(arguments, &directory, loaded.as_ref());
     }
-    let findings = doctor::examine(&Place { directory, loaded: loaded.as_ref() });
+    let looked = doctor::look_for_executors(loaded.as_ref().map(|it| &it.config));
+    let findings = doctor::examine(&Place { directory, loaded: loaded.as_ref() }, &looked);
     if arguments.json {
         let document = serde_json::json!({
             "standing": doctor::standing(&findings),
             "findings": findings,
+            "executors": doctor::executors_document(&looked),
         });
         stdout::write(&format!("{document}\n"))?;
     } else {
         stdout::write(&doctor::page(&findings))?;
+        stdout::write(&format!("\n{}", doctor::executors_page(&looked)))?;
     }
     match doctor::standing(&findings) {
         Standing::Good | Standing::Warning => Ok(()),

@@ -358,7 +358,7 @@ pub fn missing(loaded: &Loaded) -> Result<(), Failure> {
         let usable =
             chain.iter().any(|name| match executor::configured(name, &loaded.config.executors) {
                 None => {
-                    reasons.push(format!("`{name}` cannot run agents yet"));
+                    reasons.push(format!("there is no executor `{name}`"));
                     false
                 }
                 Some(executor) => match find::program(&*executor) {

@@ -4,15 +4,16 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use blueflame_core::config::Config;
-use blueflame_core::ids::{AccountName, ExecutorName, Role};
+use blueflame_core::ids::{AccountName, Role};
 use blueflame_gateway::credential::Credential;
 use blueflame_gateway::upstream::{BadUpstream, Surroundings, Upstream};
 use jiff::Timestamp;
 
+use super::executors::{self, Looked};
 use super::{Finding, machine};
 use crate::amounts;
 use crate::config_file::Loaded;
-use crate::executor::{self, Version, find};
+use crate::executor::Version;
 use crate::file_system::FileSystem;
 use crate::git::{Git, GitError};
 use crate::landing::Landing;
@@ -38,7 +39,7 @@ pub struct Place<'p> {
 }
 
 /// Looks at everything, in the order in which a person would put it right.
-pub fn examine(place: &Place<'_>) -> Vec<Finding> {
+pub fn examine(place: &Place<'_>, looked: &[Looked]) -> Vec<Finding> {
     let mut findings = vec![git()];
     findings.extend(machine());
     let repository = place.loaded.map_or(place.directory.clone(), |it| it.repository.clone());
@@ -46,7 +47,7 @@ pub fn examine(place: &Place<'_>) -> Vec<Finding> {
     match place.loaded {
         Some(loaded) => {
             findings.push(Finding::good("configuration", loaded.name.clone()));
-            findings.extend(executors(&loaded.config));
+            findings.extend(executors::findings(&loaded.config, looked));
             findings.extend(models(loaded));
             findings.push(sandbox(&loaded.config));
             findings.extend(workspaces(loaded));
@@ -143,79 +144,6 @@ fn identity(repository: &Path) -> Option<Finding> {
         ),
         Err(error) => Finding::warning("identity", error.to_string(), None),
     })
-}
-
-/// Each executor that some role may use, and whether it can.
-fn executors(config: &Config) -> Vec<Finding> {
-    let chains = Role::ALL.map(|role| (role, config.executors.chains.of(role)));
-    let mut names: Vec<&ExecutorName> = Vec::new();
-    for name in chains.iter().flat_map(|(_, chain)| chain.iter()) {
-        if !names.contains(&name) {
-            names.push(name);
-        }
-    }
-    let looked: Vec<(&ExecutorName, Result<Usable, Lacking>)> =
-        names.into_iter().map(|name| (name, look_at(name, config))).collect();
-    let usable =
-        |name: &ExecutorName| looked.iter().any(|(known, found)| *known == name && found.is_ok());
-    let finding = |(name, found): &(&ExecutorName, Result<Usable, Lacking>)| {
-        let subject = format!("executor {name}");
-        let mine = || chains.iter().filter(|(_, chain)| chain.contains(name));
-        match found {
-            Ok(Usable { says, warning }) => {
-                let roles: Vec<String> = mine().map(|(role, _)| role.to_string()).collect();
-                let says = format!("{says}, for {}", roles.join(", "));
-                match warning {
-                    Some(warning) => Finding::warning(subject, format!("{says}\n{warning}"), None),
-                    None => Finding::good(subject, says),
-                }
-            }
-            Err(Lacking { says, fix }) if mine().all(|(_, chain)| chain.iter().any(usable)) => {
-                Finding::warning(subject, format!("{says}; another one steps in"), Some(fix))
-            }
-            Err(Lacking { says, fix }) => Finding::missing(subject, says, fix),
-        }
-    };
-    looked.iter().map(finding).collect()
-}
-
-struct Usable {
-    says: String,
-    warning: Option<String>,
-}
-
-struct Lacking {
-    says: String,
-    fix: String,
-}
-
-fn look_at(name: &ExecutorName, config: &Config) -> Result<Usable, Lacking> {
-    let Some(known) = executor::configured(name, &config.executors) else {
-        let fix = "set its dialect to `plain`, or choose another under `executors`".to_owned();
-        return Err(Lacking { says: "writes a dialect that is not read yet".to_owned(), fix });
-    };
-    let known = &*known;
-    let lacking = |says: String| Lacking { says, fix: known.remedy().to_owned() };
-    if let Some(says) = executor::cannot_ask(known, &config.gateway.upstream) {
-        let fix = "set `gateway.upstream`, or choose another executor".to_owned();
-        return Err(Lacking { says, fix });
-    }
-    let program = find::program(known)
-        .ok_or_else(|| lacking("is not installed, or not in PATH".to_owned()))?;
-    match find::look(known, &program) {
-        find::Found::Broken { why } => {
-            Err(lacking(format!("{} does not run: {why}", program.display())))
-        }
-        find::Found::Usable { version, warning } => {
-            let path = std::env::var_os("PATH").unwrap_or_default();
-            let lacks = find::missing_helpers(known, &path).into_iter().map(|(helper, tools)| {
-                format!("without `{helper}` in PATH it has no {}", tools.join(" and "))
-            });
-            let warnings: Vec<String> = warning.into_iter().chain(lacks).collect();
-            let warning = (!warnings.is_empty()).then(|| warnings.join("\n"));
-            Ok(Usable { says: format!("{version} at {}", program.display()), warning })
-        }
-    }
 }
 
 /// One for each account that somebody uses.

@@ -3,6 +3,7 @@
 //! Nothing is started but programs that are asked for their version and the trial
 //! of the sandbox, and nothing is left behind. Every finding that stands in the way says what to type.
 
+mod executors;
 mod look;
 mod machine;
 
@@ -12,6 +13,9 @@ use serde::Serialize;
 
 use crate::columns::{Side, Table};
 
+pub use executors::{
+    document as executors_document, look as look_for_executors, page as executors_page,
+};
 pub use look::{Place, examine, git, upstream};
 pub use machine::{machine, take_open_files};
 

@@ -12,8 +12,9 @@ use std::ffi::OsString;
 use blueflame_core::money::Budget;
 use serde_json::{Value, json};
 
+use super::abilities::{Output, OwnTokens};
 use super::stream::{Stream, Unjudged};
-use super::{Conversation, Executor, Ground, Launch, Order, Tested, Version};
+use super::{Abilities, Conversation, Executor, Ground, Launch, Order, Tested, Version};
 
 #[derive(Clone, Copy, Debug)]
 pub struct Claude;
@@ -42,6 +43,10 @@ impl Executor for Claude {
 
     fn takes_login(&self) -> bool {
         true
+    }
+
+    fn abilities(&self) -> Abilities {
+        Abilities { tokens: OwnTokens::AtItsEnd, output: Output::Tool { tries: 5 }, asks: true }
     }
 
     fn launch(&self, order: &Order, ground: &Ground<'_>) -> Launch {

@@ -9,7 +9,7 @@
 //! reach a Unix socket, so it gets a port.
 
 mod catalogue;
-mod talk;
+pub(super) mod talk;
 mod trust;
 
 use std::collections::BTreeMap;
@@ -17,7 +17,10 @@ use std::ffi::OsString;
 
 use serde_json::{Value, json};
 
-use super::{Conversation, Executor, Ground, HookAddress, Launch, Order, Tested, Version};
+use super::abilities::{Output, OwnTokens};
+use super::{
+    Abilities, Conversation, Executor, Ground, HookAddress, Launch, Order, Tested, Version,
+};
 use crate::hook::wire::Dialect;
 use talk::Talk;
 
@@ -97,6 +100,10 @@ impl Executor for Codex {
 
     fn needs_port(&self) -> bool {
         true
+    }
+
+    fn abilities(&self) -> Abilities {
+        Abilities { tokens: OwnTokens::WhenDone, output: Output::LastMessage, asks: false }
     }
 
     fn launch(&self, order: &Order, ground: &Ground<'_>) -> Launch {

@@ -4,19 +4,20 @@
 //! has to ask. Nothing is known about such a program, so what it says counts for
 //! little: the gateway finds calls that were not judged, as it does for others.
 
-use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::sync::Arc;
 
-use blueflame_core::config::{CustomExecutor, Dialect as Output};
+use blueflame_core::config::{CustomExecutor, Dialect as Written};
 use blueflame_gateway::calls::{Calls, Customs, Made};
 use serde_json::Value;
 
-use super::hooked::{self, Hooked};
+use super::abilities::{Output, OwnTokens};
+use super::hooked::{self, Hooked, Manner};
 use super::last_message::{self, take_output};
+use super::stream::{Stream, Unjudged};
 use super::{
-    Account, Call, Conversation, Executor, Ground, Launch, Order, Ruling, Sight, Step, Tested,
-    Told, beginning,
+    Abilities, Account, Call, Conversation, Executor, Ground, Launch, Order, Ruling, Sight, Step,
+    Tested, Told, beginning, codex, opencode,
 };
 use crate::hook::wire::Dialect;
 
@@ -24,17 +25,19 @@ use crate::hook::wire::Dialect;
 pub struct Custom {
     name: String,
     command: Vec<String>,
+    /// In whose words it tells of its run.
+    written: Written,
 }
 
 impl Custom {
-    /// `None` for a program whose output is not understood.
-    pub fn new(name: &str, described: &CustomExecutor) -> Option<Custom> {
-        match described.dialect {
-            Output::Plain => {
-                Some(Custom { name: name.to_owned(), command: described.command.clone() })
-            }
-            Output::ClaudeStream | Output::CodexJson | Output::OpencodeJson => None,
-        }
+    pub fn new(name: &str, described: &CustomExecutor) -> Custom {
+        let (command, written) = (described.command.clone(), described.dialect);
+        Custom { name: name.to_owned(), command, written }
+    }
+
+    /// Whether its calls are judged over its standard input and output.
+    fn asks_in_its_stream(&self) -> bool {
+        self.written == Written::ClaudeStream
     }
 }
 
@@ -56,15 +59,29 @@ impl Executor for Custom {
     }
 
     fn hook(&self) -> Option<Dialect> {
-        Some(Dialect::Custom)
+        (!self.asks_in_its_stream()).then_some(Dialect::Custom)
     }
 
     fn speaks(&self) -> blueflame_gateway::dialect::Dialect {
-        blueflame_gateway::dialect::Dialect::Chat
+        match self.written {
+            Written::ClaudeStream => blueflame_gateway::dialect::Dialect::Messages,
+            Written::CodexJson => blueflame_gateway::dialect::Dialect::Responses,
+            Written::Plain | Written::OpencodeJson => blueflame_gateway::dialect::Dialect::Chat,
+        }
     }
 
     fn needs_port(&self) -> bool {
         true
+    }
+
+    fn abilities(&self) -> Abilities {
+        let tokens = match self.written {
+            Written::Plain => OwnTokens::Never,
+            Written::ClaudeStream => OwnTokens::AtItsEnd,
+            Written::CodexJson => OwnTokens::WhenDone,
+            Written::OpencodeJson => OwnTokens::EachAnswer,
+        };
+        Abilities { tokens, output: Output::LastMessage, asks: false }
     }
 
     fn launch(&self, order: &Order, ground: &Ground<'_>) -> Launch {
@@ -93,17 +110,31 @@ impl Executor for Custom {
     }
 
     fn converse(&self, order: &Order) -> Box<dyn Conversation> {
-        Box::new(Talk {
-            prompt: order.prompt.clone(),
-            schema: order.output_schema.clone(),
-            hooked: Hooked::new(CUSTOMS, order),
-            account: Account::default(),
-        })
+        match self.written {
+            Written::Plain => Box::new(Talk {
+                prompt: order.prompt.clone(),
+                schema: order.output_schema.clone(),
+                hooked: Hooked::new(MANNER, order),
+                account: Account::default(),
+            }),
+            // Nothing that it says excuses a result of a call that nobody judged.
+            Written::ClaudeStream => {
+                Box::new(Stream::with_output_in_words(order, Unjudged::Marked(&[])))
+            }
+            Written::CodexJson => Box::new(codex::talk::Talk::of(order, &order.prompt, MANNER)),
+            Written::OpencodeJson => Box::new(opencode::talk::Talk::of(order, MANNER)),
+        }
     }
 }
 
-const CUSTOMS: Customs =
-    Customs { not_made: |_, _| false, denied: "denied by Blue Flame", needs_no_verdict: |_| false };
+const MANNER: Manner = Manner {
+    customs: Customs {
+        not_made: |_, _| false,
+        denied: "denied by Blue Flame",
+        needs_no_verdict: |_| false,
+    },
+    wanted,
+};
 
 #[derive(Debug)]
 struct Talk {
@@ -135,13 +166,8 @@ impl Conversation for Talk {
         vec![Step::Show(Sight::Said { text: beginning(&line) })]
     }
 
-    fn missed(&mut self, bytes: u64) -> Vec<Step> {
-        let text = format!("a line of {bytes} bytes was too much to be read");
-        vec![Step::Show(Sight::Said { text })]
-    }
-
     fn hooked(&mut self, ticket: &str, event: &Value) -> Vec<Step> {
-        self.hooked.ask(ticket, event, wanted)
+        self.hooked.ask(ticket, event)
     }
 
     fn calls(&self) -> Option<Arc<Calls>> {
@@ -150,15 +176,6 @@ impl Conversation for Talk {
 
     fn judged(&mut self, ticket: &str, ruling: &Ruling) -> Vec<Step> {
         self.hooked.judged(ticket, ruling).0
-    }
-
-    fn answered(&mut self, _: &str, _: &BTreeMap<String, String>) -> Vec<Step> {
-        // It has no way to ask.
-        Vec::new()
-    }
-
-    fn interrupt(&mut self) -> Vec<Step> {
-        Vec::new()
     }
 
     fn left(&mut self, code: Option<i32>) {

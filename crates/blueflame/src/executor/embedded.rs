@@ -2,8 +2,9 @@
 
 use std::ffi::OsString;
 
+use super::abilities::{Output, OwnTokens};
 use super::stream::{Stream, Unjudged};
-use super::{Conversation, Executor, Ground, Launch, Order, Tested};
+use super::{Abilities, Conversation, Executor, Ground, Launch, Order, Tested};
 
 #[derive(Clone, Copy, Debug)]
 pub struct Embedded;
@@ -23,6 +24,10 @@ impl Executor for Embedded {
 
     fn remedy(&self) -> &'static str {
         "install Blue Flame again: it is part of it"
+    }
+
+    fn abilities(&self) -> Abilities {
+        Abilities { tokens: OwnTokens::AtItsEnd, output: Output::Tool { tries: 5 }, asks: false }
     }
 
     fn launch(&self, order: &Order, ground: &Ground<'_>) -> Launch {

@@ -20,10 +20,18 @@ struct Pending {
     left: usize,
 }
 
+/// How a program tells of its calls, to its hook and to its model.
+#[derive(Clone, Copy, Debug)]
+pub struct Manner {
+    pub customs: Customs,
+    pub wanted: Wanted,
+}
+
 /// The calls of one run.
 #[derive(Debug)]
 pub struct Hooked {
     pub calls: Arc<Calls>,
+    wanted: Wanted,
     pending: BTreeMap<String, Pending>,
 }
 
@@ -40,18 +48,19 @@ pub struct Told<'e> {
 pub type Wanted = fn(&Made, Told<'_>) -> Result<Vec<Call>, String>;
 
 impl Hooked {
-    pub fn new(customs: Customs, order: &Order) -> Self {
-        Hooked { calls: Calls::new(customs, order.max_turns), pending: BTreeMap::new() }
+    pub fn new(manner: Manner, order: &Order) -> Self {
+        let calls = Calls::new(manner.customs, order.max_turns);
+        Hooked { calls, wanted: manner.wanted, pending: BTreeMap::new() }
     }
 
     /// A hook asks.
-    pub fn ask(&mut self, ticket: &str, event: &Value, wanted: Wanted) -> Vec<Step> {
+    pub fn ask(&mut self, ticket: &str, event: &Value) -> Vec<Step> {
         match text(event, "/hook_event_name") {
             Some("SessionStart") => {
                 self.calls.arm();
                 vec![rule(ticket, Ruling::Allow)]
             }
-            Some("PreToolUse") => self.before_call(ticket, event, wanted),
+            Some("PreToolUse") => self.before_call(ticket, event),
             other => {
                 let reason = format!("`{}` is not served here", other.unwrap_or_default());
                 vec![rule(ticket, Ruling::Deny { reason })]
@@ -59,7 +68,7 @@ impl Hooked {
         }
     }
 
-    fn before_call(&mut self, ticket: &str, event: &Value, wanted: Wanted) -> Vec<Step> {
+    fn before_call(&mut self, ticket: &str, event: &Value) -> Vec<Step> {
         let id = text(event, "/tool_use_id").unwrap_or_default();
         let Some(made) = self.calls.asked(id) else {
             let reason = "the model did not ask for this call, or it was judged before";
@@ -68,7 +77,7 @@ impl Hooked {
         let cwd = text(event, "/cwd").unwrap_or_default();
         let tool = text(event, "/tool_name").unwrap_or_default();
         let input = event.get("tool_input").unwrap_or(&Value::Null);
-        let wanted = wanted(&made, Told { tool, input, cwd });
+        let wanted = (self.wanted)(&made, Told { tool, input, cwd });
         let left = wanted.as_ref().map_or(1, Vec::len);
         self.pending.insert(ticket.to_owned(), Pending { id: id.to_owned(), left });
         let ticket = ticket.to_owned();

@@ -5,6 +5,7 @@
 //! they are given: they start nothing, read no clock and touch no file. The
 //! attempt process does what they say.
 
+pub mod abilities;
 pub mod claude;
 pub mod codex;
 pub mod custom;
@@ -24,7 +25,7 @@ use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use blueflame_core::config::{CustomExecutor, Executors, Upstream};
+use blueflame_core::config::{CustomExecutor, Executors, Gateway, Upstream};
 use blueflame_core::ids::ExecutorName;
 use blueflame_core::money::{Budget, Usage};
 use blueflame_gateway::calls::Calls;
@@ -33,6 +34,7 @@ use serde_json::Value;
 
 use crate::hook::{self, wire::Dialect};
 
+pub use abilities::Abilities;
 use custom::Custom;
 pub use version::{Tested, Version};
 
@@ -83,6 +85,9 @@ pub trait Executor: fmt::Debug + Sync {
         false
     }
 
+    /// What it can do beyond what the rest of this says.
+    fn abilities(&self) -> Abilities;
+
     fn launch(&self, order: &Order, ground: &Ground<'_>) -> Launch;
 
     fn converse(&self, order: &Order) -> Box<dyn Conversation>;
@@ -118,7 +123,7 @@ impl Deref for Chosen {
 /// The executor of this name, by its description if it is one of the person's own.
 pub fn choose(name: &str, described: Option<&CustomExecutor>) -> Option<Chosen> {
     match described {
-        Some(described) => Custom::new(name, described).map(Chosen::Own),
+        Some(described) => Some(Chosen::Own(Custom::new(name, described))),
         None => named(name).map(Chosen::Ours),
     }
 }
@@ -129,7 +134,7 @@ pub fn configured(name: &ExecutorName, executors: &Executors) -> Option<Chosen> 
 }
 
 /// Why an executor cannot be sent to a provider, if so.
-pub fn cannot_ask(executor: &dyn Executor, upstream: &Upstream) -> Option<String> {
+fn cannot_ask(executor: &dyn Executor, upstream: &Upstream) -> Option<String> {
     let (name, path) = (executor.name(), executor.speaks().path());
     let served = *upstream != Upstream::Anthropic || path == "/v1/messages";
     (!served).then(|| {
@@ -138,6 +143,22 @@ pub fn cannot_ask(executor: &dyn Executor, upstream: &Upstream) -> Option<String
              an address that serves `{path}`"
         )
     })
+}
+
+/// Why an executor cannot work with what it would have to ask, if so. It is found
+/// before it is started, so that another one can step in.
+pub fn unfit(executor: &dyn Executor, gateway: &Gateway, key: Option<&str>) -> Option<String> {
+    let name = executor.name();
+    if gateway.passthrough_auth && !executor.takes_login() {
+        let why = "takes no login: `gateway.passthrough_auth` is for claude";
+        return Some(format!("the executor `{name}` {why}"));
+    }
+    let provider = matches!(gateway.upstream, Upstream::Anthropic | Upstream::OpenAi);
+    if provider && !gateway.passthrough_auth && key.is_none() {
+        let variable = &gateway.credential_env;
+        return Some(format!("the provider of `{name}` needs a key, and `{variable}` is not set"));
+    }
+    cannot_ask(executor, &gateway.upstream)
 }
 
 /// What an agent is to do.
@@ -347,8 +368,12 @@ pub trait Conversation: fmt::Debug + Send {
     /// A line of its output, without the line break.
     fn heard(&mut self, line: &[u8]) -> Vec<Step>;
 
-    /// A line that was too long to be kept.
-    fn missed(&mut self, bytes: u64) -> Vec<Step>;
+    /// A line that was too long to be kept. A call in there gets no answer, and is
+    /// denied by the program; a result in there is missing in the end.
+    fn missed(&mut self, bytes: u64) -> Vec<Step> {
+        let text = format!("a line of {bytes} bytes was too much to be read");
+        vec![Step::Show(Sight::Said { text })]
+    }
 
     fn judged(&mut self, ticket: &str, ruling: &Ruling) -> Vec<Step>;
 
@@ -364,11 +389,15 @@ pub trait Conversation: fmt::Debug + Send {
         None
     }
 
-    /// The answers, by question.
-    fn answered(&mut self, ticket: &str, answers: &BTreeMap<String, String>) -> Vec<Step>;
+    /// The answers, by question; most programs cannot ask.
+    fn answered(&mut self, _ticket: &str, _answers: &BTreeMap<String, String>) -> Vec<Step> {
+        Vec::new()
+    }
 
     /// What makes it stop by itself, if anything does.
-    fn interrupt(&mut self) -> Vec<Step>;
+    fn interrupt(&mut self) -> Vec<Step> {
+        Vec::new()
+    }
 
     /// Whether a call that was allowed is being made: such a program may be
     /// silent and is at work.

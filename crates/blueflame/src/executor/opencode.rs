@@ -8,7 +8,7 @@
 //! started in the workspace: its plugin puts every call there. opencode cannot say
 //! how to reach a Unix socket, so it gets a port.
 
-mod talk;
+pub(super) mod talk;
 mod tools;
 
 use std::collections::BTreeMap;
@@ -19,8 +19,10 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
+use super::abilities::{Output, OwnTokens};
 use super::{
-    Conversation, Executor, Ground, HookAddress, Launch, Order, Tested, Version, last_message,
+    Abilities, Conversation, Executor, Ground, HookAddress, Launch, Order, Tested, Version,
+    last_message,
 };
 use crate::hook::wire::Dialect;
 use talk::Talk;
@@ -88,6 +90,10 @@ impl Executor for Opencode {
 
     fn needs_port(&self) -> bool {
         true
+    }
+
+    fn abilities(&self) -> Abilities {
+        Abilities { tokens: OwnTokens::EachAnswer, output: Output::LastMessage, asks: false }
     }
 
     fn launch(&self, order: &Order, ground: &Ground<'_>) -> Launch {

@@ -12,6 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
 
+use super::last_message::take_output;
 use super::{Account, Call, Conversation, Order, Question, Ruling, Sight, Step, beginning};
 use account::read_result;
 
@@ -55,6 +56,8 @@ pub struct Stream {
     denied: BTreeSet<String>,
     interrupted: bool,
     account: Account,
+    /// What the last message has to fit, for programs whose output that is.
+    schema: Option<Value>,
     /// The beginning of the last line that is no part of the dialect.
     unread: Option<String>,
 }
@@ -84,8 +87,14 @@ impl Stream {
             denied: BTreeSet::new(),
             interrupted: false,
             account: Account::default(),
+            schema: None,
             unread: None,
         }
+    }
+
+    /// The same, with the last message as the structured output.
+    pub fn with_output_in_words(order: &Order, unjudged: Unjudged) -> Self {
+        Stream { schema: order.output_schema.clone(), ..Stream::new(order, unjudged) }
     }
 
     fn control_request(&mut self, event: &Value) -> Vec<Step> {
@@ -254,17 +263,15 @@ impl Conversation for Stream {
             }
             Some("result") => {
                 self.account = read_result(&event, self.interrupted);
+                if let Some(schema) = &self.schema
+                    && self.account.end == super::Told::Finished
+                {
+                    take_output(&mut self.account, schema);
+                }
                 vec![Step::Over]
             }
             _ => Vec::new(),
         }
-    }
-
-    fn missed(&mut self, bytes: u64) -> Vec<Step> {
-        // A call in there gets no answer and is denied by the program; a
-        // result in there is missing in the end.
-        let text = format!("a line of {bytes} bytes was too much to be read");
-        vec![Step::Show(Sight::Said { text })]
     }
 
     fn judged(&mut self, ticket: &str, ruling: &Ruling) -> Vec<Step> {

@@ -161,6 +161,21 @@ pub fn calls(outside: &Outside, nonce: &str) -> Vec<Attack> {
     ]
 }
 
+/// The same attacks for an executor that has no tool for some of them: codex reads
+/// files by commands.
+pub fn in_the_tools_of(executor: &str, mut calls: Vec<Attack>) -> Vec<Attack> {
+    for attack in calls.iter_mut().filter(|_| executor == "codex") {
+        if let Way::Call { tool: tool @ "Read", input, mark, .. } = &mut attack.way {
+            *tool = "Bash";
+            // Not as another attack has it, so that they are told apart.
+            let command = format!("cat '{mark}'");
+            *input = json!({"command": command, "description": "Try."});
+            *mark = command;
+        }
+    }
+    calls
+}
+
 /// What a program does once it runs, whoever allowed it.
 pub fn programs(outside: &Outside) -> Vec<Attack> {
     let program = |name, escape, sign| Attack { name, way: Way::Program { escape, sign } };

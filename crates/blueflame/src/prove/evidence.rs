@@ -12,6 +12,7 @@ use blueflame_core::proof::Word;
 use blueflame_core::state::State;
 use serde_json::Value;
 
+use super::conversation::{self, Call};
 use super::escape::Tried;
 use crate::attempt::directory::Directory;
 use crate::failure::{Failure, Kind};
@@ -86,7 +87,7 @@ impl Evidence {
             written,
             audit: audit.lines().map(|line| serde_json::from_str(line).ok()).collect(),
             answers: exchanges.iter().filter(|it| it["status"] == 200).count(),
-            calls: calls(&exchanges),
+            calls: conversation::calls(&exchanges),
         })
     }
 }
@@ -102,14 +103,6 @@ pub struct Attempt {
     /// How often the model answered.
     pub answers: usize,
     calls: Vec<Call>,
-}
-
-/// A tool call that the model made, and what it was told of it.
-#[derive(Debug)]
-struct Call {
-    tool: String,
-    input: String,
-    result: Option<String>,
 }
 
 impl Attempt {
@@ -160,42 +153,4 @@ pub fn tried(output: &str) -> Vec<Tried> {
 pub fn has(file: &Path, text: &str) -> bool {
     let bytes = fs::read(file).unwrap_or_default();
     String::from_utf8_lossy(&bytes).contains(text)
-}
-
-/// All tool calls of a conversation, in order. Requests repeat what was said
-/// before.
-fn calls(exchanges: &[Value]) -> Vec<Call> {
-    let mut order: Vec<String> = Vec::new();
-    let mut made: BTreeMap<String, Call> = BTreeMap::new();
-    let messages = exchanges.iter().filter_map(|it| it["request"]["messages"].as_array());
-    let blocks = messages.flatten().filter_map(|message| message["content"].as_array()).flatten();
-    for block in blocks {
-        let text = |name: &str| block[name].as_str().unwrap_or_default().to_owned();
-        match block["type"].as_str() {
-            Some("tool_use") => {
-                let id = text("id");
-                made.entry(id.clone()).or_insert_with(|| {
-                    order.push(id);
-                    Call { tool: text("name"), input: strings(&block["input"]), result: None }
-                });
-            }
-            Some("tool_result") => {
-                if let Some(call) = made.get_mut(&text("tool_use_id")) {
-                    call.result = Some(strings(&block["content"]));
-                }
-            }
-            _ => {}
-        }
-    }
-    order.iter().filter_map(|id| made.remove(id)).collect()
-}
-
-/// All texts in a value, a line each: as they are, and not as JSON writes them.
-fn strings(value: &Value) -> String {
-    match value {
-        Value::String(text) => format!("{text}\n"),
-        Value::Array(values) => values.iter().map(strings).collect(),
-        Value::Object(values) => values.values().map(strings).collect(),
-        Value::Null | Value::Bool(_) | Value::Number(_) => String::new(),
-    }
 }

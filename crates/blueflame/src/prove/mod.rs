@@ -8,6 +8,7 @@
 //! canaries of their own: what does not work there proves nothing.
 
 mod attacks;
+mod conversation;
 pub mod escape;
 mod evidence;
 mod leavings;
@@ -56,7 +57,7 @@ pub use page::page;
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The executors whose tools the attacks are written for.
-const ATTACKED: [&str; 2] = ["claude", "embedded"];
+const ATTACKED: [&str; 4] = ["claude", "codex", "opencode", "embedded"];
 
 /// What came of all attacks with one executor.
 #[derive(Debug, Serialize)]
@@ -94,7 +95,7 @@ pub fn run(config: &Config) -> Result<(Proof, Vec<Trial>), Failure> {
     for Installed { executor, found, .. } in &installed {
         let name = executor.name();
         if !ATTACKED.contains(&name) {
-            eprintln!("note: there are no attacks for `{name}` yet: it is not proven");
+            eprintln!("note: what tools `{name}` has is not known, so it is not proven");
             continue;
         }
         match found {
@@ -153,7 +154,8 @@ fn attack(
     let blueflame = std::env::current_exe().map_err(failed)?;
     let nonce = outside::random_name().map_err(failed)?;
     let mut outside = Outside::new(&stage.place.join("real"), &stage.project).map_err(failed)?;
-    let (calls, programs) = (attacks::calls(&outside, &nonce), attacks::programs(&outside));
+    let calls = attacks::in_the_tools_of(executor, attacks::calls(&outside, &nonce));
+    let programs = attacks::programs(&outside);
     stage.build(&outside, &calls, &programs, &blueflame)?;
     let works = without_boundary(&stage, &blueflame).map_err(failed)?;
 

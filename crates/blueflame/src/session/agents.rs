@@ -23,6 +23,7 @@ use super::post::{Occurrence, Post};
 use super::prepare::{self, Fault, Job, NotStarted, surroundings};
 use super::silence::Silence;
 use super::site::Site;
+use crate::attempt::conclude::UNNAMED_PAUSE;
 use crate::attempt::directory::{Directory, Registered, Standing};
 use crate::attempt::link::{self, Link, StartError};
 use crate::attempt::messages::{Command, Report};
@@ -36,9 +37,6 @@ use crate::sandbox;
 
 /// Spending is recorded at most this often; the end always is.
 const USAGE_EVERY: Duration = Duration::from_secs(2);
-
-/// How long a pause is that a provider asked for without saying so.
-const UNNAMED_PAUSE: Duration = Duration::from_secs(60);
 
 /// An attempt process that misses this many signs of life, and some time for a
 /// busy machine, stands still.
@@ -360,6 +358,7 @@ fn may_lack_room(outcome: &Outcome) -> bool {
         Outcome::Finished { .. }
         | Outcome::BudgetSpent { .. }
         | Outcome::RateLimited { .. }
+        | Outcome::Overloaded { .. }
         | Outcome::Killed { .. }
         | Outcome::Violated { .. } => false,
     }

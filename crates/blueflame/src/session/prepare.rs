@@ -117,7 +117,12 @@ pub fn prepare(site: &Arc<Site>, job: &Job) -> Result<Ready, NotStarted> {
     let unusable = |reason| NotStarted { reason, fault: Fault::Own(StartFault::Program) };
     let program = site.program(&job.executor).map_err(unusable)?;
     let executor = executor::configured(&job.executor, &site.config.executors)
-        .ok_or_else(|| unusable(format!("executor `{}` cannot run agents yet", job.executor)))?;
+        .ok_or_else(|| unusable(format!("there is no executor `{}`", job.executor)))?;
+    let (gateway, key) =
+        (site.config.gateway.with_account(&job.account), site.credential(&job.account));
+    if let Some(why) = executor::unfit(&*executor, &gateway, key.as_deref()) {
+        return Err(unusable(why));
+    }
     let (start, restore) = origin(site, job)?;
     let unfinished = restore.is_some();
     let order = workspace::Order {
@@ -139,8 +144,7 @@ pub fn prepare(site: &Arc<Site>, job: &Job) -> Result<Ready, NotStarted> {
     let workspace = created.workspace;
 
     let role = job.work.role();
-    // Only claude has a way to ask.
-    let may_ask = role == Role::Planner && site.interactive && executor.name() == "claude";
+    let may_ask = role == Role::Planner && site.interactive && executor.abilities().asks;
     let prompt = prompt(site, job, &workspace, unfinished, may_ask)?;
     let mut warnings: Vec<String> = Vec::new();
     if !created.conflicts.is_empty() {

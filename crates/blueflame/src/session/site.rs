@@ -128,7 +128,7 @@ impl Site {
         self.programs
             .get(executor)
             .cloned()
-            .unwrap_or_else(|| Err(format!("executor `{executor}` cannot run agents yet")))
+            .unwrap_or_else(|| Err(format!("there is no executor `{executor}`")))
     }
 
     /// The directory of one agent run. It follows from what is in the journal.
@@ -202,7 +202,7 @@ fn programs(config: &Config) -> BTreeMap<ExecutorName, Result<PathBuf, String>> 
     let all = named.into_iter().flatten().cloned().chain(known).chain(own);
     all.map(|name| {
         let found = match executor::configured(&name, &config.executors) {
-            None => Err(format!("executor `{name}` cannot run agents yet")),
+            None => Err(format!("there is no executor `{name}`")),
             Some(executor) => find::program(&*executor)
                 .ok_or_else(|| format!("`{}` is not installed, or not in PATH", executor.name())),
         };

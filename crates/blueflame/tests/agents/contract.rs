@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use blueflame::attempt::messages::{Command, Report};
 use blueflame::attempt::sealed::Ending;
+use blueflame::executor::{self, abilities::OwnTokens};
 use blueflame::sandbox::{Limits, Terms, Tier};
 use blueflame_core::config::{self, ProcessLimit};
 use blueflame_core::money::{Budget, Spend};
@@ -186,6 +187,8 @@ fn structured_output_of_the_wrong_shape_is_no_success(agent: Agent) {
     let run = verdict(stage).script("replies: [{output: {status: maybe}}]").run();
     expect(&run, "malformed");
     asked(&run, agent, [5, 1, 1, 5]);
+    let told = executor::named(run.stage.spec.executor.as_str()).unwrap().abilities();
+    assert_eq!(run.requests().len(), usize::try_from(told.output.tries()).unwrap());
 }
 
 /// A model that calls tools for ever, at 1,000 tokens a request.
@@ -202,6 +205,10 @@ fn a_token_budget_stops_it_within_the_request_that_crosses_it(agent: Agent) {
     // The third request crosses the limit; there is no fourth.
     asked(&run, agent, [3, 3, 3, 3]);
     assert_eq!(run.sealed.spend.usage.total(), 3_000);
+    // It says itself what it used when the code promises that, and only then.
+    let told = executor::named(run.stage.spec.executor.as_str()).unwrap().abilities().tokens;
+    let says = matches!(told, OwnTokens::EachAnswer | OwnTokens::AtItsEnd);
+    assert_eq!(run.sealed.own_usage.is_some(), says, "{}", run.story());
 }
 
 fn a_turn_limit_is_its_own_outcome(agent: Agent) {
@@ -274,7 +281,7 @@ fn a_rate_limit_has_its_time(agent: Agent) {
 
 fn an_overloaded_provider_is_waited_for(agent: Agent) {
     let Some(run) = failing(agent, "status: 529") else { return };
-    expect(&run, "rate-limited");
+    expect(&run, "overloaded");
     // It tries a few times by itself.
     asked(&run, agent, [5, 9, 6, 5]);
 }

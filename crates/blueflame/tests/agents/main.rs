@@ -6,6 +6,7 @@ mod contract;
 mod conversations;
 mod custom;
 mod ends;
+mod figures;
 mod hooks;
 mod install;
 mod lifecycle;

@@ -148,15 +148,29 @@ fn each_layer_stops_what_it_should_and_sessions_know_of_it() {
 }
 
 #[test]
-fn the_real_program_is_held_as_well() {
-    let Some(claude) = install::claude() else { return };
-    let machine = Machine::new("").with_program(&claude);
-    let config = CONFIG.replace("default: embedded", "default: claude");
+fn the_real_claude_is_held_as_well() {
+    the_real_program_is_held_as_well("claude", install::claude(), install::CLAUDE);
+}
+
+#[test]
+fn the_real_codex_is_held_as_well() {
+    the_real_program_is_held_as_well("codex", install::codex(), install::CODEX);
+}
+
+#[test]
+fn the_real_opencode_is_held_as_well() {
+    the_real_program_is_held_as_well("opencode", install::opencode(), install::OPENCODE);
+}
+
+fn the_real_program_is_held_as_well(name: &str, program: Option<PathBuf>, version: &str) {
+    let Some(program) = program else { return };
+    let machine = Machine::new("").with_program(&program);
+    let config = CONFIG.replace("default: embedded", &format!("default: {name}"));
     fs::write(machine.project().join("blueflame.yaml"), config).unwrap();
     let document = machine.prove(0);
-    everything_is_stopped(&document, "claude");
+    everything_is_stopped(&document, name);
     everything_is_stopped(&document, "embedded");
-    assert_eq!(document["proof"]["under"]["executors"]["claude"], install::CLAUDE);
+    assert_eq!(document["proof"]["under"]["executors"][name], version);
 }
 
 /// The test in which the command itself is seen to fail: without a sandbox

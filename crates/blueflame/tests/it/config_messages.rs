@@ -161,3 +161,31 @@ fn the_schema_is_json_on_standard_output() {
     assert!(json.starts_with("{\n  \"$schema\": "), "{json}");
     assert_eq!(schema["additionalProperties"], false);
 }
+
+/// A model without a price is a warning where a budget is in dollars: of a role, and of
+/// an executor that some role may have.
+#[test]
+fn models_without_a_price_are_named_wherever_they_stand() {
+    let config = "schema_version: 2\n\
+        project: {base_branch: main}\n\
+        executors:\n  \
+          default: embedded\n  \
+          fallback: [codex]\n  \
+          models: {codex: strange-1, embedded: sonnet, opencode: strange-2}\n\
+        gateway: {upstream: 'http://127.0.0.1:1'}\n\
+        models: {worker: strange-3}\n";
+    let said = Place::with_config(config.as_bytes()).run(&["config", "check"]);
+    for (path, model) in [("executors.models.codex", "strange-1"), ("models.worker", "strange-3")] {
+        let line =
+            format!("`{path}` has no known price, but its budget is in dollars, got `{model}`");
+        assert!(said.contains(&line), "{said}");
+    }
+    // Nobody uses that one, and the other has a price.
+    assert!(!said.contains("got `strange-2`") && !said.contains("models.embedded"), "{said}");
+    let priced = config.replace(
+        "gateway: {",
+        "gateway: {prices: {strange-1: {input: 1, output: 2}, strange-3: {input: 1, output: 2}}, ",
+    );
+    let said = Place::with_config(priced.as_bytes()).run(&["config", "check"]);
+    assert!(!said.contains("no known price"), "{said}");
+}

@@ -99,8 +99,11 @@ fn each_thing_that_is_missing_is_said_with_a_remedy() {
         "{default: mine, custom: {mine: {command: [opencode], dialect: DIALECT}}}",
     );
     let own = own.replace("{credential", "{upstream: openai, credential");
-    for (dialect, said) in [("plain", "a program of your own at $ROOT"), ("codex-json", "`plain`")]
-    {
+    for (dialect, said) in [
+        ("plain", "a program of your own at $ROOT"),
+        ("codex-json", "a program of your own at $ROOT"),
+        ("claude-stream", "a program of your own at $ROOT"),
+    ] {
         repository.write("blueflame.yaml", &own.replace("DIALECT", dialect));
         let ran = doctor(&env, &repository);
         assert!(about(&ran, "executor mine").contains(said), "{}", ran.stdout);
@@ -147,4 +150,58 @@ fn programs_are_told_the_same() {
     let subjects = document["findings"].as_array().unwrap().iter();
     let subjects: Vec<&str> = subjects.map(|it| it["subject"].as_str().unwrap()).collect();
     assert!(subjects.contains(&"git") && subjects.contains(&"disk"), "{subjects:?}");
+}
+
+/// What each can do is a table, with what was found here; the same for programs.
+#[test]
+fn executors_are_shown_side_by_side_with_what_they_can_do() {
+    let env = TestEnv::new();
+    let config = "schema_version: 2\n\
+        project: {name: p, base_branch: main}\n\
+        executors:\n  \
+          default: claude\n  \
+          fallback: [codex]\n  \
+          accounts: {codex: other, opencode: mine}\n  \
+          custom: {own: {command: [claude]}}\n\
+        gateway:\n  \
+          credential_env: FIRST_KEY\n  \
+          accounts:\n    \
+            other: {upstream: openai, credential_env: SECOND_KEY}\n    \
+            mine: {upstream: openai, credential_env: THIRD_KEY, passthrough_auth: true}\n";
+    let repository = project(&env, config);
+    install(&env, "claude", "echo 2.1.197");
+    install(&env, "codex", "echo 0.170.0");
+    let run = |arguments: &[&str]| {
+        let mut command = command(&env, repository.path(), arguments);
+        command.env("SECOND_KEY", "sk-hidden");
+        env.run(command)
+    };
+    let ran = run(&["doctor"]);
+    let page = &ran.stdout;
+    let row = |name: &str| {
+        let line = page.lines().find(|line| line.starts_with(&format!("{name}  ")));
+        let cells = line.unwrap_or_else(|| panic!("no {name}: {page}")).split("  ");
+        cells.map(str::trim).filter(|it| !it.is_empty()).skip(1).collect::<Vec<_>>()
+    };
+    assert_eq!(row("executor"), ["claude", "codex", "opencode", "embedded", "own"]);
+    let versions = row("version");
+    assert_eq!(versions[..3], ["2.1.197", "0.170.0", "not installed"], "{page}");
+    assert_eq!(row("tested version")[..3], ["2.1.197", "0.166.0", "1.18.33"]);
+    let logins = row("login");
+    let expected = ["$FIRST_KEY is not set", "$SECOND_KEY is set", "cannot take yours"];
+    assert_eq!(logins[..3], expected, "{page}");
+    assert_eq!(row("asks the person"), ["planners", "no", "no", "no", "no"]);
+    assert!(!page.contains("sk-hidden"), "{page}");
+    // Its own account serves codex, so that is no reason against it.
+    let codex = about(&ran, "executor codex");
+    assert!(codex.contains("never tested") && !codex.contains("cannot ask"), "{page}");
+    // Each account has its line, and the one without a key says what to type.
+    assert!(page.contains("export FIRST_KEY=..."), "{page}");
+    assert!(page.contains("account `other`: openai"), "{page}");
+
+    let document: serde_json::Value =
+        serde_json::from_str(&run(&["doctor", "--json"]).stdout).unwrap();
+    let codex = &document["executors"][1];
+    assert_eq!((&codex["executor"], &codex["version"]), (&"codex".into(), &"0.170.0".into()));
+    assert_eq!(codex["veto_before_tool_calls"], "a hook, and the gateway");
 }

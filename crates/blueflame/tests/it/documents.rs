@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use blueflame::executor::{self, abilities};
 use blueflame::people::Decisions;
 use blueflame::prompts::Part;
 use blueflame_core::answer;
@@ -42,6 +43,28 @@ fn the_example_has_every_key_at_its_default() {
     file.gateway.accounts.clear();
     file.gateway.ca_file = None;
     assert_eq!(file, ConfigFile::default());
+}
+
+/// The table of abilities stands between a blank line and a blank line, and is the
+/// first one of its page.
+#[test]
+fn the_table_of_abilities_is_what_the_code_says() {
+    let described = config::CustomExecutor {
+        command: vec!["program".to_owned()],
+        dialect: config::Dialect::default(),
+    };
+    let own = executor::choose("your own", Some(&described)).unwrap();
+    let all: Vec<&dyn executor::Executor> = executor::ALL.into_iter().chain([&*own]).collect();
+    let table = abilities::markdown(&all);
+    let page = document("docs/executors.md");
+    let start = page.find("\n| ").unwrap() + 1;
+    let end = start + page[start..].find("\n\n").unwrap() + 1;
+    if std::env::var_os("BLUEFLAME_WRITE_DOCS").is_some() {
+        let page = format!("{}{table}{}", &page[..start], &page[end..]);
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        return std::fs::write(root.join("docs/executors.md"), page).unwrap();
+    }
+    assert_eq!(&page[start..end], table, "BLUEFLAME_WRITE_DOCS=1 writes it");
 }
 
 #[test]

@@ -10,12 +10,15 @@ mod evidence;
 mod executors;
 mod gates;
 mod hooks;
+#[path = "../agents/install.rs"]
+mod install;
 mod money;
 mod obstacles;
 mod outcomes;
 mod paper;
 mod person;
 mod publishing;
+mod real_programs;
 mod reverting;
 mod sandbox;
 mod script;

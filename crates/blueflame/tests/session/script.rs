@@ -30,6 +30,11 @@ impl Task {
         self
     }
 
+    pub fn executor(mut self, name: &str) -> Self {
+        self.0["executor"] = json!(name);
+        self
+    }
+
     pub fn locks(mut self, files: &[&str]) -> Self {
         self.0["file_locks"] = json!(files);
         self

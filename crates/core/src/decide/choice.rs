@@ -42,8 +42,8 @@ impl Engaged {
     }
 }
 
-/// The first executor that was not found wanting, whose account is open and that
-/// may have one more agent. The last one is kept when there is nobody left to try.
+/// The first executor that was not found wanting, whose account is open, whose
+/// provider did not turn this work away just now and that may have one more agent. The last one is kept when there is nobody left to try.
 pub(super) fn executor(state: &State, engaged: &Engaged, work: &Work) -> Choice {
     let chain = state.executor_chain(work);
     let failed = state.executors_failed(work).min(chain.len().saturating_sub(1));
@@ -54,11 +54,15 @@ pub(super) fn executor(state: &State, engaged: &Engaged, work: &Work) -> Choice 
     let mut passed_over: Vec<PassedOver> = chain.iter().take(failed).map(wanting).collect();
     // It is at least as late as the last thing that happened.
     let paused = |name| state.pauses.of(state.rules.account_of(name), state.last_at);
+    let backs_off = |name| state.back_offs.of(work, state.rules.account_of(name), state.last_at);
     let mut opens = Vec::new();
     for executor in chain.into_iter().skip(failed) {
         let because = if let Some(until) = paused(executor) {
             opens.push(until);
             Shortcoming::Paused { until }
+        } else if let Some(until) = backs_off(executor) {
+            opens.push(until);
+            Shortcoming::Overloaded { until }
         } else if let Some(agents) = engaged.is_full(state, executor) {
             Shortcoming::Full { agents }
         } else {

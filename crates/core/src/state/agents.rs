@@ -96,8 +96,11 @@ impl State {
     ) -> Result<(), Refusal> {
         ensure!(!self.stopping, "the session is stopping");
         ensure!(!self.crew.is_closed(), "the budget is closed");
-        let paused = self.pauses.of(self.rules.account_of(executor), at);
+        let account = self.rules.account_of(executor);
+        let paused = self.pauses.of(account, at);
         ensure!(paused.is_none(), "the provider asked for a pause");
+        let backs_off = self.back_offs.of(work, account, at);
+        ensure!(backs_off.is_none(), "it waits because the provider was overloaded");
         let full = self
             .rules
             .executor_caps

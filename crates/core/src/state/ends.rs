@@ -6,8 +6,9 @@ use crate::event::{StartFault, Work};
 use crate::hook::Occasion;
 use crate::ids::{AgentId, ChangesetId, Oid};
 use crate::money::Spend;
-use crate::outcome::{Consequence, Counts, Killer, Next, Outcome, Product};
+use crate::outcome::{Consequence, Counts, Killer, Next, Outcome, Product, Wait};
 
+use super::back_offs;
 use super::board::Place;
 use super::crew::Agent;
 use super::merging::ChangesetPhase;
@@ -43,7 +44,7 @@ impl State {
             counts,
             keep_work: true,
             next_executor: fault == StartFault::Program,
-            pause_until: None,
+            wait: Wait::Nobody,
             note: format!("could not be started: {reason}"),
         };
         self.unfinished(at, id, Spend::default(), "not-started", &consequence)
@@ -81,6 +82,7 @@ impl State {
         let Outcome::Finished { product } = outcome else { return Ok(()) };
         let work = self.live_agent(id)?.work.clone();
         self.take_product(at, &work, product)?;
+        self.back_offs.done(&work);
         if let Some(agent) = self.crew.dismiss(id, spend, outcome.name(), at) {
             self.remember_worker(id, &agent);
         }
@@ -142,9 +144,17 @@ impl State {
         let Some(agent) = self.crew.dismiss(id, spend, outcome, at) else {
             return Err(format!("`{id}` is not at work"));
         };
-        if let Some(until) = consequence.pause_until {
-            let account = self.rules.account_of(&agent.executor).clone();
-            self.pause(at, until, &account);
+        let account = self.rules.account_of(&agent.executor).clone();
+        match consequence.wait {
+            Wait::Nobody => self.back_offs.got_through(&agent.work, &account),
+            Wait::Account { until } => {
+                self.back_offs.got_through(&agent.work, &account);
+                self.pause(at, until, &account);
+            }
+            Wait::Work => {
+                let chance = back_offs::chance(&self.session, id);
+                self.back_offs.turned_away(&agent.work, &account, at, chance);
+            }
         }
         self.remember_worker(id, &agent);
         // Only what we really stopped is our doing.

@@ -5,6 +5,7 @@
 //! event means a damaged journal or a mistake in the shell.
 
 mod agents;
+pub mod back_offs;
 pub mod board;
 mod cascade;
 mod changesets;
@@ -30,6 +31,7 @@ use crate::plan::Plan;
 use crate::proof::Proof;
 use crate::rules::Rules;
 
+use back_offs::BackOffs;
 use board::{Board, Place};
 use crew::Crew;
 use errands::{Errand, Revert};
@@ -67,6 +69,9 @@ pub struct State {
     pub hooks: Hooks,
     pub gate: Option<Gate>,
     pub pauses: Pauses,
+    /// Work that waits because its provider was overloaded.
+    #[serde(skip_serializing_if = "BackOffs::is_empty")]
+    pub back_offs: BackOffs,
     /// How many agents the memory holds, by the last sample.
     pub memory_holds: Option<u64>,
     pub stopping: bool,
@@ -172,6 +177,7 @@ impl State {
             hooks: Hooks::default(),
             gate: None,
             pauses: Pauses::default(),
+            back_offs: BackOffs::default(),
             memory_holds: None,
             stopping: false,
             suspended: false,
@@ -238,7 +244,7 @@ impl State {
                 self.pause(at, *until, account);
                 Ok(())
             }
-            Event::PauseEnded => self.pauses.end(at),
+            Event::PauseEnded => self.end_pauses(at),
 
             Event::GateOpened { gate } => self.open_gate(gate),
             Event::GateAnswered { gate, answer } => self.answer_gate(at, gate, answer),

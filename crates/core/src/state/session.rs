@@ -44,6 +44,7 @@ impl State {
         self.memory_holds = None;
         // If the provider still wants a pause, the next request will tell.
         self.pauses.forget();
+        self.back_offs.forget();
         // An unanswered question is asked again.
         self.gate = None;
         for agent in self.crew.all_live_mut() {
@@ -177,6 +178,20 @@ impl State {
             let more = free_mb / each.max(1);
             (self.crew.live().len() as u64).saturating_add(more).max(1)
         });
+    }
+
+    /// When the first of those ends that wait for a provider.
+    pub fn next_opening(&self) -> Option<Timestamp> {
+        self.pauses.next_end().into_iter().chain(self.back_offs.next_end()).min()
+    }
+
+    /// A pause may have been prolonged while somebody waited for its end.
+    pub(super) fn end_pauses(&mut self, at: Timestamp) -> Result<(), Refusal> {
+        let Some(next) = self.next_opening() else { return Err("nothing is paused".into()) };
+        ensure!(at >= next, "the pause lasts until {next}");
+        self.pauses.end(at);
+        self.back_offs.end(at);
+        Ok(())
     }
 
     /// No pause is longer than the longest limit that providers have: a mistake in

@@ -1,8 +1,8 @@
 //! What holds a session back from outside: memory, providers, cycles, a
 //! configuration that changes.
 
-use blueflame_core::event::{Event, PassedOver, Shortcoming};
-use blueflame_core::ids::AccountName;
+use blueflame_core::event::{Event, PassedOver, Shortcoming, Work};
+use blueflame_core::ids::{AccountName, AgentId, Role};
 use blueflame_core::outcome::Outcome;
 use blueflame_core::plan::TaskSpec;
 use blueflame_core::rules::Rules;
@@ -181,6 +181,72 @@ fn those_who_run_go_on_and_get_money_during_a_pause() {
     assert_eq!(story.is_accepted("a"), ["wait until 500"]);
     story.idle = 500;
     assert_eq!(story.fact(Event::PauseEnded), ["validate a#1 up to 10"]);
+}
+
+/// An overload is not a matter of the account: others go on with it, and what was
+/// turned away waits for a while of its own that is longer the next time.
+#[test]
+fn an_overload_makes_only_its_own_work_wait_and_longer_each_time() {
+    let rules = Rules { max_retries: 0, workers: 2, ..rules() };
+    let mut story = Story::developing(rules, [task("a"), task("b"), task("c")]);
+    let overloaded = || Outcome::Overloaded { status: 529 };
+    // The third one takes the place; nobody is told to leave the account alone.
+    assert_eq!(story.fails("a", overloaded())[0], "develop c#1");
+    assert!(story.state.pauses.is_empty());
+    let waits = |story: &Story| {
+        let until = story.state.next_opening().expect("something waits");
+        until.duration_since(story.now()).as_secs()
+    };
+    let first = waits(&story);
+    assert!((4..10).contains(&first), "{first} s");
+    let early = story.refuses(&Event::PauseEnded);
+    assert!(early.starts_with("the pause lasts until"), "{early}");
+    assert_eq!(story.builds("b")[0], "inspect b");
+    story.idle = 100;
+    assert_eq!(story.fact(Event::PauseEnded), ["develop a#2"]);
+    story.fails("a", overloaded());
+    let second = waits(&story);
+    assert!((9..20).contains(&second), "{second} s");
+    // It costs no retry, and what got through begins anew.
+    assert_eq!(story.task("a").tally.retries, 0);
+    story.idle = 200;
+    assert_eq!(story.fact(Event::PauseEnded), ["develop a#3"]);
+    story.builds("a");
+    assert!(story.state.back_offs.is_empty());
+}
+
+/// What was turned away is given to an executor with another account at once, and
+/// the journal says why.
+#[test]
+fn another_account_does_what_an_overloaded_one_turned_away() {
+    let mut story = Story::developing(two_accounts(), [task("a")]);
+    let again = story.fails("a", Outcome::Overloaded { status: 503 });
+    assert_eq!(again, ["develop a#2 with codex"]);
+    let passed_over = story.journal.iter().rev().find_map(|(_, event)| match event {
+        Event::AgentClaimed { passed_over, .. } => Some(passed_over.clone()),
+        _ => None,
+    });
+    let passed_over = passed_over.expect("a claim");
+    assert!(
+        matches!(&passed_over[..], [PassedOver { because: Shortcoming::Overloaded { .. }, .. }]),
+        "{passed_over:?}"
+    );
+    let claim = story.journal.iter().rev().find_map(|(_, event)| match event {
+        Event::AgentClaimed { work, cap, grant, .. } => Some((work.clone(), *cap, *grant)),
+        _ => None,
+    });
+    // Both turned it away: nobody may be started for it, whoever writes that down.
+    story.fails("a", Outcome::Overloaded { status: 503 });
+    let (_, cap, grant) = claim.expect("a claim");
+    let refused = story.refuses(&Event::AgentClaimed {
+        agent: AgentId::from_number(Role::Worker, 99),
+        work: Work::Develop { task: story.task("a").spec.id.clone(), attempt: 3 },
+        executor: executor("codex"),
+        cap,
+        grant,
+        passed_over: Vec::new(),
+    });
+    assert_eq!(refused, "it waits because the provider was overloaded");
 }
 
 fn limit(at: i64) -> Event {

@@ -380,11 +380,8 @@ impl Session {
             }
             Own::PauseOver => {
                 self.waiting = false;
-                let over = self
-                    .state
-                    .pauses
-                    .next_end()
-                    .is_some_and(|until| until <= timestamp(self.now_ms));
+                let now = timestamp(self.now_ms);
+                let over = self.state.next_opening().is_some_and(|until| until <= now);
                 if over { self.record(Event::PauseEnded) } else { Ok(()) }
             }
             Own::Memory => {

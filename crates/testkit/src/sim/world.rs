@@ -211,13 +211,14 @@ fn draw_fate(
 
 fn draw_failure(role: Role, now_ms: u64, rng: &mut Rng) -> Fate {
     let problems = vec!["no tasks in it".to_owned()];
-    let outcome = match (role, rng.below(11)) {
+    let outcome = match (role, rng.below(12)) {
         (_, 0) => return Fate::Hangs,
         (_, 1) => Outcome::Crashed { detail: "exit 1".into() },
         (_, 2) => Outcome::RateLimited { until: timestamp(now_ms + rng.between(1_000, 90_000)) },
         (_, 3) => Outcome::Killed { by: Killer::Other },
         (_, 4) => Outcome::Killed { by: Killer::Memory },
         (_, 5) => Outcome::MaxTurns,
+        (_, 11) => Outcome::Overloaded { status: 529 },
         (Role::Merger, 6 | 7) => {
             let report = "both change the same rule".to_owned();
             Outcome::Finished { product: Product::Unresolvable { report } }

@@ -4,7 +4,6 @@
 //! leaves out in which directory and by which shell a command is to be run. A
 //! hook that asks about a call that no model asked for is denied.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -12,7 +11,7 @@ use blueflame_core::money::Usage;
 use blueflame_gateway::calls::{Calls, Customs, Made};
 use serde_json::{Value, json};
 
-use super::super::hooked::{self, Hooked, text};
+use super::super::hooked::{self, Hooked, Manner, text};
 use super::super::last_message::take_output;
 use super::super::{
     Account, Call, Conversation, Order, Ruling, Sight, Step, Told, beginning, patch,
@@ -33,10 +32,13 @@ const NOT_MADE: [&str; 9] = [
     "aborted",
 ];
 
-const CUSTOMS: Customs = Customs {
-    not_made: |_, said| NOT_MADE.iter().any(|start| said.starts_with(start)),
-    denied: "Command blocked by PreToolUse hook: ",
-    needs_no_verdict: only_looks,
+const MANNER: Manner = Manner {
+    customs: Customs {
+        not_made: |_, said| NOT_MADE.iter().any(|start| said.starts_with(start)),
+        denied: "Command blocked by PreToolUse hook: ",
+        needs_no_verdict: only_looks,
+    },
+    wanted,
 };
 
 /// It asks nobody before it looks what a command that runs on has printed.
@@ -61,10 +63,15 @@ pub struct Talk {
 
 impl Talk {
     pub fn new(order: &Order) -> Self {
+        Talk::of(order, catalogue::prompt(order), MANNER)
+    }
+
+    /// The same with another program, which says it in codex's words.
+    pub fn of(order: &Order, prompt: &str, manner: Manner) -> Self {
         Talk {
-            prompt: catalogue::prompt(order).to_owned(),
+            prompt: prompt.to_owned(),
             schema: order.output_schema.clone(),
-            hooked: Hooked::new(CUSTOMS, order),
+            hooked: Hooked::new(manner, order),
             allowed: 0,
             begun: 0,
             at_work: 0,
@@ -197,13 +204,8 @@ impl Conversation for Talk {
         }
     }
 
-    fn missed(&mut self, bytes: u64) -> Vec<Step> {
-        let text = format!("a line of {bytes} bytes was too much to be read");
-        vec![Step::Show(Sight::Said { text })]
-    }
-
     fn hooked(&mut self, ticket: &str, event: &Value) -> Vec<Step> {
-        self.hooked.ask(ticket, event, wanted)
+        self.hooked.ask(ticket, event)
     }
 
     fn calls(&self) -> Option<Arc<Calls>> {
@@ -214,15 +216,6 @@ impl Conversation for Talk {
         let (steps, allowed) = self.hooked.judged(ticket, ruling);
         self.allowed += u64::from(allowed.is_some());
         steps
-    }
-
-    fn answered(&mut self, _: &str, _: &BTreeMap<String, String>) -> Vec<Step> {
-        // It has no way to ask.
-        Vec::new()
-    }
-
-    fn interrupt(&mut self) -> Vec<Step> {
-        Vec::new()
     }
 
     fn is_at_work(&self) -> bool {

@@ -3,14 +3,14 @@
 //! It tells of a call when that is over, of each answer of the model with its
 //! tokens, and of errors; that a run is over it says by leaving.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use blueflame_core::money::Usage;
 use blueflame_gateway::calls::{Calls, Customs, Made};
 use serde_json::Value;
 
-use super::super::hooked::{Hooked, text};
+use super::super::hooked::{Hooked, Manner, text};
 use super::super::last_message::take_output;
 use super::super::{Account, Conversation, Order, Ruling, Sight, Step, Told, beginning};
 use super::tools;
@@ -18,6 +18,8 @@ use super::tools;
 /// What the plugin begins with when it lets a call not be made.
 const CUSTOMS: Customs =
     Customs { not_made, denied: "Blue Flame denied this call: ", needs_no_verdict: |_| false };
+
+const MANNER: Manner = Manner { customs: CUSTOMS, wanted: tools::wanted };
 
 /// How opencode 1.18.33 tells of a call that it could not even make out
 /// (measured). A command may print the same words, so they count only for a call
@@ -42,10 +44,15 @@ pub struct Talk {
 
 impl Talk {
     pub fn new(order: &Order) -> Self {
+        Talk::of(order, MANNER)
+    }
+
+    /// The same with another program, which says it in opencode's words.
+    pub fn of(order: &Order, manner: Manner) -> Self {
         Talk {
             prompt: order.prompt.clone(),
             schema: order.output_schema.clone(),
-            hooked: Hooked::new(CUSTOMS, order),
+            hooked: Hooked::new(manner, order),
             allowed: BTreeSet::new(),
             at_work: BTreeSet::new(),
             reason: String::new(),
@@ -125,13 +132,8 @@ impl Conversation for Talk {
         }
     }
 
-    fn missed(&mut self, bytes: u64) -> Vec<Step> {
-        let text = format!("a line of {bytes} bytes was too much to be read");
-        vec![Step::Show(Sight::Said { text })]
-    }
-
     fn hooked(&mut self, ticket: &str, event: &Value) -> Vec<Step> {
-        self.hooked.ask(ticket, event, tools::wanted)
+        self.hooked.ask(ticket, event)
     }
 
     fn calls(&self) -> Option<Arc<Calls>> {
@@ -145,15 +147,6 @@ impl Conversation for Talk {
             self.allowed.insert(id);
         }
         steps
-    }
-
-    fn answered(&mut self, _: &str, _: &BTreeMap<String, String>) -> Vec<Step> {
-        // It has no way to ask.
-        Vec::new()
-    }
-
-    fn interrupt(&mut self) -> Vec<Step> {
-        Vec::new()
     }
 
     fn is_at_work(&self) -> bool {

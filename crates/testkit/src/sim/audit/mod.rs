@@ -123,7 +123,9 @@ fn blame(outcome: &Outcome) -> Option<Blame> {
         Outcome::Finished { .. } => return None,
         Outcome::BudgetSpent { limit: BudgetScope::Session }
         | Outcome::Killed { by: Killer::Us } => Blame::Us,
-        Outcome::RateLimited { .. } | Outcome::Killed { by: Killer::Other } => Blame::Circumstances,
+        Outcome::RateLimited { .. }
+        | Outcome::Overloaded { .. }
+        | Outcome::Killed { by: Killer::Other } => Blame::Circumstances,
         Outcome::Crashed { .. } => Blame::Crash,
         Outcome::NoOp
         | Outcome::Uncommitted
@@ -211,7 +213,7 @@ impl Auditor {
                 must!(self.gate.take().as_ref() == Some(gate), "withdrew no question");
             }
             Event::AgentClaimed { agent, work, executor, cap, grant, passed_over } => {
-                self.executors.claimed(at, agent, executor, passed_over)?;
+                self.executors.claimed(at, agent, work, executor, passed_over)?;
                 self.claimed(agent, work)?;
                 self.purse.claimed(agent, *cap, *grant)?;
             }
@@ -242,7 +244,7 @@ impl Auditor {
             }
             Event::AgentExited { agent, outcome, spend } => {
                 self.purse.left(agent, spend)?;
-                self.exited(agent, outcome)?;
+                self.exited(at, agent, outcome)?;
             }
             Event::InspectionFinished { task, violations } => {
                 self.tasks.inspected(task, violations.is_empty())?;
@@ -329,7 +331,10 @@ impl Auditor {
         Ok(())
     }
 
-    fn exited(&mut self, agent: &AgentId, outcome: &Outcome) -> Result<(), Finding> {
+    fn exited(&mut self, at: Timestamp, agent: &AgentId, outcome: &Outcome) -> Result<(), Finding> {
+        if let (Outcome::Overloaded { .. }, Some(work)) = (outcome, self.live.get(agent)) {
+            self.executors.turned_away(at, agent, work);
+        }
         if let Outcome::RateLimited { until } = outcome {
             self.executors.limited_by(agent, *until);
         }
