@@ -101,6 +101,7 @@ impl Executor for Codex {
 
     fn launch(&self, order: &Order, ground: &Ground<'_>) -> Launch {
         let catalogue = ground.files.join("model-catalogue.json");
+        let skills = ground.skills(order);
         let mut arguments: Vec<OsString> = [
             "exec",
             "--json",
@@ -137,7 +138,9 @@ impl Executor for Codex {
             arguments,
             environment,
             files: vec![(catalogue, catalogue::of(order).to_string())],
-            places: Vec::new(),
+            // It looks for skills in its home.
+            links: skills.iter().map(|it| (ground.home.join("skills"), it.clone())).collect(),
+            places: skills.into_iter().collect(),
         }
     }
 
@@ -235,6 +238,7 @@ mod tests {
             max_turns: Some(7),
             budget: Budget::Unlimited,
             may_ask: false,
+            skills: Vec::new(),
         };
         let ground = Ground {
             program: Path::new("/bin/codex"),

@@ -1,9 +1,12 @@
 //! The agent that is part of Blue Flame: the same program, called `__agent`.
 
 use std::ffi::OsString;
+use std::fmt::Write as _;
+use std::path::Path;
 
 use super::stream::{Stream, Unjudged};
 use super::{Conversation, Executor, Ground, Launch, Order, Tested};
+use crate::skills::Offered;
 
 #[derive(Clone, Copy, Debug)]
 pub struct Embedded;
@@ -27,7 +30,8 @@ impl Executor for Embedded {
 
     fn launch(&self, order: &Order, ground: &Ground<'_>) -> Launch {
         let system = ground.files.join("system-prompt.md");
-        let mut files = vec![(system.clone(), order.system.clone())];
+        let skills = ground.skills(order);
+        let mut files = vec![(system.clone(), instructions(order, skills.as_deref()))];
         let mut arguments: Vec<OsString> = vec!["__agent".into()];
         let mut option = |name: &str, value: OsString| arguments.extend([name.into(), value]);
         option("--model", order.model.clone().into());
@@ -51,7 +55,8 @@ impl Executor for Embedded {
             arguments,
             environment,
             files,
-            places: Vec::new(),
+            places: skills.into_iter().collect(),
+            links: Vec::new(),
         }
     }
 
@@ -60,3 +65,21 @@ impl Executor for Embedded {
         Box::new(Stream::new(order, Unjudged::AnyError))
     }
 }
+
+/// The rules of the role, with what there is to learn from: it has no tool for
+/// skills, and needs none to read a file.
+fn instructions(order: &Order, skills: Option<&Path>) -> String {
+    let Some(skills) = skills.filter(|_| order.tools.iter().any(|tool| tool == "Read")) else {
+        return order.system.clone();
+    };
+    let mut text = format!("{}\n\n{SKILLS}\n", order.system.trim_end());
+    for Offered { name, description, .. } in &order.skills {
+        let path = skills.join(name.as_str()).join("SKILL.md");
+        let _ = writeln!(text, "- {name}: {description} ({})", path.display());
+    }
+    text
+}
+
+const SKILLS: &str = "\
+Skills are ways of working that others wrote down. Before you do what one of these is for, \
+read its file with Read and follow it, as far as it does not contradict your instructions:";

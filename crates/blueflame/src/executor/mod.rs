@@ -27,11 +27,13 @@ use std::sync::Arc;
 use blueflame_core::config::{CustomExecutor, Executors, Upstream};
 use blueflame_core::ids::ExecutorName;
 use blueflame_core::money::{Budget, Usage};
+use blueflame_core::skill::Handed;
 use blueflame_gateway::calls::Calls;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::hook::{self, wire::Dialect};
+use crate::skills::{self, Offered};
 
 use custom::Custom;
 pub use version::{Tested, Version};
@@ -163,6 +165,9 @@ pub struct Order {
     /// Whether it may put questions to the person.
     #[serde(default)]
     pub may_ask: bool,
+    /// What it may learn from; the copies are below [`Ground::skills`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub skills: Vec<Offered>,
 }
 
 /// What asks for a model's long memory, at the end of its name.
@@ -178,6 +183,11 @@ impl Order {
     /// themselves.
     fn context_window(&self) -> u64 {
         if self.model.ends_with(LONG) { 1_000_000 } else { 272_000 }
+    }
+
+    /// The skills that it is given, for the record.
+    pub fn handed(&self) -> Vec<Handed> {
+        self.skills.iter().map(Handed::from).collect()
     }
 }
 
@@ -200,6 +210,18 @@ pub struct Ground<'a> {
     pub token: &'a str,
     /// A login of the person that is passed on; only if that was asked for.
     pub login: Option<&'a str>,
+}
+
+impl Ground<'_> {
+    /// The copy of its skills, if it was given some.
+    fn skill_set(&self, order: &Order) -> Option<PathBuf> {
+        (!order.skills.is_empty()).then(|| self.files.join(skills::SET))
+    }
+
+    /// The directory with one folder for each of them.
+    fn skills(&self, order: &Order) -> Option<PathBuf> {
+        Some(self.skill_set(order)?.join(skills::FOLDER))
+    }
 }
 
 /// Where a hook asks, and what it shows there.
@@ -246,6 +268,8 @@ pub struct Launch {
     pub files: Vec<(PathBuf, String)>,
     /// Directories of such files that it can list, too.
     pub places: Vec<PathBuf>,
+    /// Links to make before, each with what it leads to.
+    pub links: Vec<(PathBuf, PathBuf)>,
 }
 
 impl Launch {

@@ -13,6 +13,7 @@ mod planner;
 mod plugin;
 mod proving;
 mod secrets;
+mod skills;
 mod snapshots;
 mod stage;
 mod unjudged;

@@ -53,6 +53,7 @@ fn line(config: &Config, role: Role, plan: Option<&Plan>) -> AgentLine {
                 max_turns: None,
                 budget,
                 may_ask: false,
+                skills: Vec::new(),
             };
             let ground = Ground {
                 program: &program,
