@@ -20,6 +20,7 @@ use crate::memory;
 use crate::narrate;
 use crate::prove::record;
 use crate::sandbox;
+use crate::skills::{self, Person};
 use crate::store::Store;
 
 /// Merges and diffs are made with what came up to this version.
@@ -49,6 +50,7 @@ pub fn examine(place: &Place<'_>) -> Vec<Finding> {
             findings.extend(models(loaded));
             findings.push(sandbox(&loaded.config));
             findings.extend(proof(loaded));
+            findings.push(skills(loaded));
             findings.extend(memory(&loaded.config));
         }
         None => findings.push(Finding::missing(
@@ -312,6 +314,20 @@ fn proof(loaded: &Loaded) -> Option<Finding> {
             }
         }
     })
+}
+
+/// What agents can be taught, who gets it, and what nobody gets.
+fn skills(loaded: &Loaded) -> Finding {
+    let config = &loaded.config;
+    let interactive = config.planning.interactive;
+    let found = skills::look(config, &loaded.repository, &Person::here(), interactive);
+    let (says, complaints) = (found.page(), found.complaints(&config.skills));
+    if complaints.is_empty() {
+        Finding::good("skills", says)
+    } else {
+        let fix = Some("correct the names in the configuration, or see docs/skills.md");
+        Finding::warning("skills", format!("{says}\n{}", complaints.join("\n")), fix)
+    }
 }
 
 fn memory(config: &Config) -> Option<Finding> {

@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
-use blueflame_core::config::Config;
+use blueflame_core::config::{self, Config};
 use blueflame_core::ids::{Role, SkillName};
 use blueflame_core::skill::{self, Found, Handed, Verdict};
 use blueflame_core::yaml::closest;
@@ -134,27 +134,44 @@ impl Skills {
         given.map(|given| Arc::clone(&given.skill)).collect()
     }
 
-    /// What a person should hear of those that are not there, each with the names
-    /// that are.
-    pub fn complaints(&self) -> Vec<String> {
+    /// Each skill with its place: who gets it, or why nobody does.
+    pub fn page(&self) -> String {
+        if self.given.is_empty() && self.left_out.is_empty() {
+            return "none: agents work without".to_owned();
+        }
+        let given = self.given.iter().map(|Given { skill, place, roles }| {
+            let roles: Vec<&str> = roles.iter().map(|role| role.name()).collect();
+            format!("{} for {}, from {place}", skill.name, roles.join(", "))
+        });
+        let left_out = self.left_out.iter().map(|LeftOut { name, place, why }| {
+            format!("left out: {name} from {place}: {why}")
+        });
+        given.chain(left_out).collect::<Vec<_>>().join("\n")
+    }
+
+    /// What a person should hear of the names in the configuration: those that are
+    /// not there, with the names that are, and those that are others now.
+    pub fn complaints(&self, wishes: &config::Skills) -> Vec<String> {
         let given = self.given.iter().map(|it| it.skill.name.as_str());
         let left_out = self.left_out.iter().map(|it| it.name.as_str());
         let all: BTreeSet<&str> = given.chain(left_out).collect();
-        let complaint = |name: &SkillName| {
-            let unusable = self.left_out.iter().find(|it| it.name == name.as_str());
-            let why = match unusable {
-                Some(it) => format!("cannot be used, in {}: {}", it.place, it.why),
-                None => "is not there".to_owned(),
-            };
-            let meant = closest(name.as_str(), all.iter().copied()).filter(|_| unusable.is_none());
-            let hint = match meant {
-                Some(meant) => format!("did you mean `{meant}`? "),
-                None => String::new(),
-            };
-            let names = all.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
-            let there = if names.is_empty() { "none at all".to_owned() } else { names };
-            format!("the skill `{name}` {why}; {hint}there are: {there}")
+        let renamed = wishes.renamed.iter().map(|(old, new)| {
+            format!("the skill `{old}` is called `{new}` now; write that in the configuration")
+        });
+        let missing = self.missing.iter().map(|name| self.missed(name.as_str(), &all));
+        renamed.chain(missing).collect()
+    }
+
+    fn missed(&self, name: &str, all: &BTreeSet<&str>) -> String {
+        if let Some(LeftOut { place, why, .. }) = self.left_out.iter().find(|it| it.name == name) {
+            return format!("the skill `{name}` in {place} cannot be used: {why}");
+        }
+        let hint = match closest(name, all.iter().copied()) {
+            Some(meant) => format!("did you mean `{meant}`? "),
+            None => String::new(),
         };
-        self.missing.iter().map(complaint).collect()
+        let names: Vec<String> = all.iter().map(|name| format!("`{name}`")).collect();
+        let there = if names.is_empty() { "none at all".to_owned() } else { names.join(", ") };
+        format!("the skill `{name}` is not there; {hint}There are: {there}")
     }
 }

@@ -279,6 +279,8 @@ pub struct Skills {
     pub wanted: PerRole<Vec<SkillName>>,
     /// Those that the person wrote down: they are missed if they are not there.
     pub named: Vec<SkillName>,
+    /// Names that the person wrote and that are others now, with those.
+    pub renamed: Vec<(String, &'static str)>,
     /// Absolute, or starting with `~/`.
     pub folders: Vec<String>,
     pub trust_repository: bool,

@@ -12,6 +12,7 @@ pub(super) fn skills(check: Check<'_>, file: &ConfigFile) -> Skills {
     let mut skills = Skills {
         wanted: PerRole::default(),
         named: Vec::new(),
+        renamed: renamed(file),
         folders: folders(check, &file.skills.folders),
         trust_repository: file.skills.trust_repository.value,
         tool_blocked: file.permissions.blocked_tools.iter().any(|tool| tool.value == "Skill"),
@@ -52,7 +53,9 @@ pub(super) fn skills(check: Check<'_>, file: &ConfigFile) -> Skills {
             Role::Validator => &own.validator,
             Role::Merger => &own.merger,
         };
-        for (index, written) in list.iter().enumerate() {
+        // What nobody wrote is there for those who want the well-known ones.
+        let meant = |it: &Spanned<String>| it.span.is_some() || well_known.enabled.value;
+        for (index, written) in list.iter().enumerate().filter(|(_, written)| meant(written)) {
             if let Some(name) = name(check, &format!("skills.{role}[{index}]"), written) {
                 want(name, &[role], written);
             }
@@ -64,12 +67,7 @@ pub(super) fn skills(check: Check<'_>, file: &ConfigFile) -> Skills {
 /// The name of a skill that agents can be given.
 fn name(check: Check<'_>, path: &str, written: &Spanned<String>) -> Option<SkillName> {
     let plain = skill::plain(written.trim());
-    let newer = skill::newer_name(plain);
-    if let Some(newer) = newer {
-        let message = format!("is called `{newer}` now, got `{}`", written.value);
-        check.warning(path, written, message, &format!("write `{newer}`"));
-    }
-    let Ok(name) = SkillName::new(newer.unwrap_or(plain)) else {
+    let Ok(name) = SkillName::new(skill::newer_name(plain).unwrap_or(plain)) else {
         let message = format!("is no name of a skill, got `{}`", written.value);
         check.error(path, written, message, "use a-z, 0-9 and single `-` between them");
         return None;
@@ -80,6 +78,17 @@ fn name(check: Check<'_>, path: &str, written: &Spanned<String>) -> Option<Skill
         return None;
     }
     Some(name)
+}
+
+/// Names that the person wrote and that are others now, each with the new one.
+fn renamed(file: &ConfigFile) -> Vec<(String, &'static str)> {
+    let own = &file.skills;
+    let lists =
+        [&file.superpowers.skills, &own.planner, &own.worker, &own.validator, &own.merger];
+    let written = lists.into_iter().flatten().filter(|written| written.span.is_some());
+    written
+        .filter_map(|it| Some((it.value.clone(), skill::newer_name(skill::plain(it.trim()))?)))
+        .collect()
 }
 
 fn folders(check: Check<'_>, list: &[Spanned<String>]) -> Vec<String> {

@@ -98,7 +98,8 @@ pub enum WavePace {
 pub struct Superpowers {
     /// Whether agents get the skills below.
     pub enabled: Spanned<bool>,
-    /// Names of skills, each of which goes to the role that it is for.
+    /// Names of skills, each of which goes to the role that it is for. Names
+    /// that they had before are understood.
     pub skills: Vec<Spanned<String>>,
 }
 
@@ -109,10 +110,9 @@ impl Default for Superpowers {
             skills: texts(&[
                 "test-driven-development",
                 "systematic-debugging",
-                "verification-before-completion",
                 "requesting-code-review",
-                "brainstorming",
-                "writing-plans",
+                "brainstorm",
+                "write-plan",
             ]),
         }
     }
@@ -143,7 +143,7 @@ impl Default for Skills {
     fn default() -> Self {
         Skills {
             planner: Vec::new(),
-            worker: Vec::new(),
+            worker: texts(&["verification-before-completion"]),
             validator: Vec::new(),
             merger: Vec::new(),
             folders: Vec::new(),
