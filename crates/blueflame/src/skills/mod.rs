@@ -9,6 +9,9 @@ mod folder;
 mod places;
 mod superpowers;
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
@@ -20,8 +23,8 @@ use blueflame_core::yaml::closest;
 use serde::{Deserialize, Serialize};
 
 pub use copy::{FOLDER, SET, write};
-pub use folder::Skill;
 use folder::Candidate;
+pub use folder::Skill;
 pub use places::Person;
 use places::Place;
 
@@ -143,9 +146,10 @@ impl Skills {
             let roles: Vec<&str> = roles.iter().map(|role| role.name()).collect();
             format!("{} for {}, from {place}", skill.name, roles.join(", "))
         });
-        let left_out = self.left_out.iter().map(|LeftOut { name, place, why }| {
-            format!("left out: {name} from {place}: {why}")
-        });
+        let left_out = self
+            .left_out
+            .iter()
+            .map(|LeftOut { name, place, why }| format!("left out: {name} from {place}: {why}"));
         given.chain(left_out).collect::<Vec<_>>().join("\n")
     }
 
@@ -167,11 +171,11 @@ impl Skills {
             return format!("the skill `{name}` in {place} cannot be used: {why}");
         }
         let hint = match closest(name, all.iter().copied()) {
-            Some(meant) => format!("did you mean `{meant}`? "),
+            Some(meant) => format!(" Did you mean `{meant}`?"),
             None => String::new(),
         };
         let names: Vec<String> = all.iter().map(|name| format!("`{name}`")).collect();
         let there = if names.is_empty() { "none at all".to_owned() } else { names.join(", ") };
-        format!("the skill `{name}` is not there; {hint}There are: {there}")
+        format!("the skill `{name}` is not there.{hint} There are: {there}")
     }
 }

@@ -66,8 +66,8 @@ pub fn all(config: &Config, repository: &Path, person: &Person) -> Vec<Place> {
         person.home.join(".agents/skills"),
         person.codex.join("skills"),
     ];
-    let plugin = superpowers::find(&person.claude)
-        .map(|found| own(found.name, found.path.join("skills")));
+    let plugin =
+        superpowers::find(&person.claude).map(|found| own(found.name, found.path.join("skills")));
     let brought = IN_REPOSITORY.iter().filter(|_| config.skills.trust_repository).map(|folder| {
         let (name, path) = (format!("the repository's {folder}"), repository.join(folder));
         Place { name, path, within: Some(repository.to_owned()) }

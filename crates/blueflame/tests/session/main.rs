@@ -19,6 +19,7 @@ mod publishing;
 mod reverting;
 mod sandbox;
 mod script;
+mod skills;
 mod soak;
 mod stage;
 mod stopping;

@@ -30,7 +30,9 @@ pub enum Why {
     NotNamed,
     Conduct(Conduct),
     /// Another of the same name comes first.
-    Second { place: String },
+    Second {
+        place: String,
+    },
     NobodyToAsk,
     ToolBlocked,
 }

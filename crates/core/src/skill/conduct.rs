@@ -22,8 +22,7 @@ const KNOWN: [(&str, Conduct); 5] = [
 const AGENTS: [&str; 2] = ["Task", "Agent"];
 
 /// What git does with branches.
-const BRANCHES: [&str; 7] =
-    ["branch", "checkout", "merge", "push", "rebase", "switch", "worktree"];
+const BRANCHES: [&str; 7] = ["branch", "checkout", "merge", "push", "rebase", "switch", "worktree"];
 
 impl Conduct {
     pub fn of_name(name: &str) -> Option<Conduct> {

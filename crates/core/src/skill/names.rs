@@ -16,11 +16,8 @@ const USUAL: [(&str, &[Role]); 6] = [
 pub(super) const ASKING: &str = "brainstorming";
 
 /// Names that skills had before.
-const RENAMED: [(&str, &str); 3] = [
-    ("brainstorm", ASKING),
-    ("write-plan", "writing-plans"),
-    ("execute-plan", "executing-plans"),
-];
+const RENAMED: [(&str, &str); 3] =
+    [("brainstorm", ASKING), ("write-plan", "writing-plans"), ("execute-plan", "executing-plans")];
 
 /// What a skill of this name is called now, if that is something else.
 pub fn newer_name(name: &str) -> Option<&'static str> {

@@ -48,7 +48,8 @@ pub fn permissions(order: &Order) -> Value {
 /// Whether a model could call this tool.
 pub fn is_known(tool: &str) -> bool {
     let tool = tool.to_ascii_lowercase();
-    ["write", "apply_patch", "skill"].contains(&tool.as_str()) || OFFERED.iter().any(|(name, _)| *name == tool)
+    ["write", "apply_patch", "skill"].contains(&tool.as_str())
+        || OFFERED.iter().any(|(name, _)| *name == tool)
 }
 
 /// The calls that the policy is asked about.

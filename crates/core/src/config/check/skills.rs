@@ -83,8 +83,7 @@ fn name(check: Check<'_>, path: &str, written: &Spanned<String>) -> Option<Skill
 /// Names that the person wrote and that are others now, each with the new one.
 fn renamed(file: &ConfigFile) -> Vec<(String, &'static str)> {
     let own = &file.skills;
-    let lists =
-        [&file.superpowers.skills, &own.planner, &own.worker, &own.validator, &own.merger];
+    let lists = [&file.superpowers.skills, &own.planner, &own.worker, &own.validator, &own.merger];
     let written = lists.into_iter().flatten().filter(|written| written.span.is_some());
     written
         .filter_map(|it| Some((it.value.clone(), skill::newer_name(skill::plain(it.trim()))?)))
