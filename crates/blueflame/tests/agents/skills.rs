@@ -2,9 +2,11 @@
 //! copies, listed to the model, and used only as far as they were given.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use blueflame::attempt::directory::Directory;
+use blueflame::attempt::sealed::Ending;
 use blueflame::skills::{self, Offered, Person};
 use blueflame_core::config;
 use blueflame_core::event::Work;
@@ -38,7 +40,7 @@ fn write_skill(place: &Path, name: &str, description: &str) {
     // What else stands at the front must not reach any program.
     let text = format!(
         "---\nname: {name}\ndescription: {description}\nallowed-tools: Bash Write\n---\n# {name}\n\
-         {}\nSee more/details.md.\n",
+         {}\nNow: !`touch hello.txt`\nSee more/details.md.\n",
         mark(name)
     );
     fs::write(folder.join("SKILL.md"), text).unwrap();
@@ -47,7 +49,10 @@ fn write_skill(place: &Path, name: &str, description: &str) {
 
 /// A stage on which an agent of a role gets what the person has for it.
 fn taught(agent: Agent, role: Role) -> Option<Stage> {
-    let stage = Stage::new(agent)?;
+    Some(teach(Stage::new(agent)?, role))
+}
+
+fn teach(stage: Stage, role: Role) -> Stage {
     let home = stage.env.path("home");
     for (name, description) in HAVE {
         write_skill(&home.join(".claude/skills"), name, description);
@@ -58,7 +63,7 @@ fn taught(agent: Agent, role: Role) -> Option<Stage> {
     let set = found.of(role);
     let directory = Directory::create(stage.directory().root(), &stage.spec).unwrap();
     skills::write(&set, &directory.skill_set()).unwrap();
-    Some(stage.with(|spec| {
+    stage.with(|spec| {
         if role == Role::Planner {
             spec.agent = AgentId::from_number(Role::Planner, 1);
             spec.work = Work::Plan;
@@ -71,7 +76,7 @@ fn taught(agent: Agent, role: Role) -> Option<Stage> {
         spec.policy.skills =
             Some(SkillRule { folder: folder.to_string_lossy().into_owned(), names });
         spec.order.skills = set.iter().map(|skill| Offered::from(&**skill)).collect();
-    }))
+    })
 }
 
 /// The first request lists what was given, and nothing else of what there is.
@@ -127,6 +132,8 @@ replies:
         .collect();
     assert_eq!(verdicts[..2], [("allow", "tools.skill"), ("deny", "tools.skill")], "{audit:?}");
     assert!(run.told(2).contains("was not given to you"), "{}", run.told(2));
+    // A command in its text is text.
+    assert_eq!(run.file("hello.txt"), None, "{}", run.story());
     for name in &calls[1..] {
         assert!(!run.told(3).contains(&mark(name)), "{}", run.told(3));
     }
@@ -238,4 +245,33 @@ replies:
     let copy = fs::read_to_string(folder.join("house-style/SKILL.md")).unwrap();
     assert!(copy.ends_with("See more/details.md.\n"), "{copy}");
     assert!(!folder.join("new").exists());
+}
+
+/// Without skills it has no commands at all; with them it still takes a prompt for one.
+#[test]
+fn a_prompt_that_looks_like_a_command_reaches_a_claude_with_skills() {
+    let Some(stage) = taught(Agent::Claude, Role::Worker) else { return };
+    let stage = stage.with(|spec| spec.order.prompt = "/blueflame:house-style as a word".into());
+    let run = stage.script("replies: [{say: Done.}]").run();
+    assert_eq!(run.end(), "stopped", "{}", run.story());
+    assert!(run.told(0).contains("/blueflame:house-style as a word"), "{}", run.told(0));
+    assert!(!run.told(0).contains(&mark("house-style")), "{}", run.told(0));
+}
+
+#[test]
+fn a_program_of_the_persons_own_is_told_where_its_skills_are() {
+    let program = tempfile::tempdir().unwrap().keep().join("agent");
+    let script = "#!/bin/sh\n\
+        echo '{\"hook_event_name\": \"SessionStart\"}' | sh -c \"$BLUEFLAME_HOOK\" >&2\n\
+        cd \"$BLUEFLAME_SKILLS\" && echo * && cat house-style/SKILL.md && ! touch new\n";
+    fs::write(&program, script).unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    let command = vec![program.display().to_string()];
+    let custom = config::CustomExecutor { command, dialect: config::Dialect::Plain };
+    let stage = teach(Stage::with_program("mine", &program), Role::Worker);
+    let stage = stage.with(|spec| spec.custom = Some(custom)).script("replies: [{say: Done.}]");
+    let run = stage.run();
+    let Ending::Stopped { text, .. } = &run.sealed.ending else { panic!("{}", run.story()) };
+    assert!(text.starts_with("house-style test-driven-development\n---\nname:"), "{text}");
+    assert!(text.contains(&mark("house-style")), "{text}");
 }
