@@ -25,6 +25,8 @@ const HAVE: [(&str, &str); 5] = [
     ("unnamed", "Use when nobody asked"),
 ];
 
+const BROUGHT: &str = "brought-along";
+
 const WISHES: &str = "
 schema_version: 2
 skills: {worker: [house-style, using-git-worktrees]}
@@ -57,6 +59,10 @@ fn teach(stage: Stage, role: Role) -> Stage {
     for (name, description) in HAVE {
         write_skill(&home.join(".claude/skills"), name, description);
     }
+    // What the repository brings along is nobody's wish.
+    for place in [".claude", ".agents", ".codex", ".opencode"] {
+        write_skill(&stage.workspace.join(place).join("skills"), BROUGHT, "Use always");
+    }
     let person = Person { claude: home.join(".claude"), codex: home.join(".codex"), home };
     let config = config::read(WISHES.as_bytes()).config.unwrap();
     let found = skills::look(&config, &stage.workspace, &person, false);
@@ -87,7 +93,9 @@ fn lists(run: &Run, given: &[&str]) {
         assert_eq!(request.contains(description), expected, "{name}: {request}");
         assert!(!request.contains(&mark(name)), "{name} is there before it is asked for");
     }
-    assert!(!run.told(0).contains("allowed-tools"), "{}", run.told(0));
+    for absent in [BROUGHT, "allowed-tools"] {
+        assert!(!request.contains(absent), "{absent}: {request}");
+    }
 }
 
 /// Who uses a skill by a tool, with the key that names it.

@@ -49,9 +49,9 @@ fn each_role_is_taught_its_own_skills_and_the_journal_says_which() {
         .says("is never given to agents");
     drop(told);
     for (attempt, taught) in [
-        ("task-001", &["test-driven-development", "house-style"][..]),
+        ("task-001.a1", &["test-driven-development", "house-style"][..]),
         ("plan", &["writing-plans"]),
-        ("validate", &["requesting-code-review"]),
+        ("task-001.v1", &["requesting-code-review"]),
     ] {
         let request = request(&stage, attempt);
         for (name, description) in all {
