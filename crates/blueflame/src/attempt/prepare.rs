@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io;
-use std::os::unix::fs::{OpenOptionsExt, symlink};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use blueflame_core::money::Spend;
@@ -195,9 +195,6 @@ impl Attempt {
                 fs::create_dir_all(place)?;
             }
             fs::write(path, text)?;
-        }
-        for (link, target) in &self.launch.links {
-            symlink(target, link)?;
         }
         let blueflame = std::env::current_exe()?;
         let (home, tmp) = (self.directory.home(), self.directory.tmp());

@@ -106,7 +106,6 @@ impl Executor for Claude {
             environment: environment(ground),
             files: vec![(system, order.system.clone())],
             places: skills.into_iter().collect(),
-            links: Vec::new(),
         }
     }
 

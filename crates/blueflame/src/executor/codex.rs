@@ -101,7 +101,6 @@ impl Executor for Codex {
 
     fn launch(&self, order: &Order, ground: &Ground<'_>) -> Launch {
         let catalogue = ground.files.join("model-catalogue.json");
-        let skills = ground.skills(order);
         let mut arguments: Vec<OsString> = [
             "exec",
             "--json",
@@ -137,10 +136,8 @@ impl Executor for Codex {
             program: ground.program.to_owned(),
             arguments,
             environment,
-            files: vec![(catalogue, catalogue::of(order).to_string())],
-            // It looks for skills in its home.
-            links: skills.iter().map(|it| (ground.home.join("skills"), it.clone())).collect(),
-            places: skills.into_iter().collect(),
+            files: vec![(catalogue, catalogue::of(order, ground).to_string())],
+            places: ground.skills(order).into_iter().collect(),
         }
     }
 
@@ -177,6 +174,8 @@ fn settings(order: &Order, ground: &Ground<'_>) -> BTreeMap<&'static str, String
         ("include_permissions_instructions", json!(false)),
         ("web_search", json!("disabled")),
         ("skills.bundled.enabled", json!(false)),
+        // It would list those of the repository, whether it trusts that or not.
+        ("skills.include_instructions", json!(false)),
         ("analytics.enabled", json!(false)),
         ("check_for_update_on_startup", json!(false)),
         ("model_context_window", json!(order.context_window())),

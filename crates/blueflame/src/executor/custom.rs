@@ -95,7 +95,6 @@ impl Executor for Custom {
             environment,
             files: vec![(system, text)],
             places: skills.into_iter().collect(),
-            links: Vec::new(),
         }
     }
 

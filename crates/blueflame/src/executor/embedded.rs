@@ -1,12 +1,10 @@
 //! The agent that is part of Blue Flame: the same program, called `__agent`.
 
 use std::ffi::OsString;
-use std::fmt::Write as _;
-use std::path::Path;
 
+use super::skill_list::with_skills;
 use super::stream::{Stream, Unjudged};
 use super::{Conversation, Executor, Ground, Launch, Order, Tested};
-use crate::skills::Offered;
 
 #[derive(Clone, Copy, Debug)]
 pub struct Embedded;
@@ -31,7 +29,7 @@ impl Executor for Embedded {
     fn launch(&self, order: &Order, ground: &Ground<'_>) -> Launch {
         let system = ground.files.join("system-prompt.md");
         let skills = ground.skills(order);
-        let mut files = vec![(system.clone(), instructions(order, skills.as_deref()))];
+        let mut files = vec![(system.clone(), with_skills(&order.system, order, ground, "Read"))];
         let mut arguments: Vec<OsString> = vec!["__agent".into()];
         let mut option = |name: &str, value: OsString| arguments.extend([name.into(), value]);
         option("--model", order.model.clone().into());
@@ -56,7 +54,6 @@ impl Executor for Embedded {
             environment,
             files,
             places: skills.into_iter().collect(),
-            links: Vec::new(),
         }
     }
 
@@ -65,21 +62,3 @@ impl Executor for Embedded {
         Box::new(Stream::new(order, Unjudged::AnyError))
     }
 }
-
-/// The rules of the role, with what there is to learn from: it has no tool for
-/// skills, and needs none to read a file.
-fn instructions(order: &Order, skills: Option<&Path>) -> String {
-    let Some(skills) = skills.filter(|_| order.tools.iter().any(|tool| tool == "Read")) else {
-        return order.system.clone();
-    };
-    let mut text = format!("{}\n\n{SKILLS}\n", order.system.trim_end());
-    for Offered { name, description, .. } in &order.skills {
-        let path = skills.join(name.as_str()).join("SKILL.md");
-        let _ = writeln!(text, "- {name}: {description} ({})", path.display());
-    }
-    text
-}
-
-const SKILLS: &str = "\
-Skills are ways of working that others wrote down. Before you do what one of these is for, \
-read its file with Read and follow it, as far as it does not contradict your instructions:";

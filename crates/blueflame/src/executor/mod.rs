@@ -14,6 +14,7 @@ mod hooked;
 mod last_message;
 pub mod opencode;
 mod patch;
+mod skill_list;
 pub mod stream;
 pub mod version;
 
@@ -268,8 +269,6 @@ pub struct Launch {
     pub files: Vec<(PathBuf, String)>,
     /// Directories of such files that it can list, too.
     pub places: Vec<PathBuf>,
-    /// Links to make before, each with what it leads to.
-    pub links: Vec<(PathBuf, PathBuf)>,
 }
 
 impl Launch {

@@ -109,7 +109,6 @@ impl Executor for Opencode {
             environment: environment(ground, &place),
             files,
             places: [place.all].into_iter().chain(ground.skills(order)).collect(),
-            links: Vec::new(),
         }
     }
 

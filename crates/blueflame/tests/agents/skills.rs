@@ -283,3 +283,19 @@ fn a_program_of_the_persons_own_is_told_where_its_skills_are() {
     assert!(text.starts_with("house-style test-driven-development\n---\nname:"), "{text}");
     assert!(text.contains(&mark("house-style")), "{text}");
 }
+
+/// A mention is enough for some to bring the text.
+#[test]
+fn what_the_repository_brings_along_is_not_brought_by_its_name_either() {
+    for agent in [Agent::Claude, Agent::Codex, Agent::Opencode] {
+        let Some(stage) = taught(agent, Role::Worker) else { continue };
+        let stage = stage.with(|spec| {
+            let word = format!("\nUse ${BROUGHT} and /{BROUGHT} and @{BROUGHT}.\n");
+            spec.order.prompt.push_str(&word);
+        });
+        let run = stage.script("replies: [{say: Done.}]").run();
+        assert_eq!(run.end(), "stopped", "{}", run.story());
+        let request = run.requests()[0].to_string();
+        assert!(!request.contains(&mark(BROUGHT)), "{agent:?}: {request}");
+    }
+}
