@@ -9,9 +9,10 @@ use super::ground::{bash, judge, rules};
 const FOLDER: &str = "/home/agent/attempt/skill-set/skills";
 
 fn taught(yaml: &str, role: Role) -> Policy {
-    let names = ["house-style", "test-driven-development"].map(|it| SkillName::new(it).unwrap());
+    let names = ["house-style", "test-driven-development"]
+        .map(|it| SkillName::new(it).expect("a good name"));
     let skills = Some(SkillRule { folder: FOLDER.to_owned(), names: names.into() });
-    Policy::new(PolicyRules { skills, ..rules(yaml, role) }).unwrap()
+    Policy::new(PolicyRules { skills, ..rules(yaml, role) }).expect("good rules")
 }
 
 #[test]
