@@ -41,6 +41,7 @@ pub mod report;
 pub mod room;
 pub mod sandbox;
 pub mod session;
+pub mod skills;
 mod starter;
 pub mod stderr;
 pub mod stdout;

@@ -81,8 +81,13 @@ fn words(event: &Event) -> String {
             let instead: String = passed_over.iter().map(not_taken).collect();
             format!("{agent} ({executor}) is to {}{limits}{instead}", job(work))
         }
-        Event::AgentStarted { agent, process } => {
-            format!("{agent} started as process {}", process.pid)
+        Event::AgentStarted { agent, process, skills } => {
+            let names: Vec<&str> = skills.iter().map(|skill| skill.name.as_str()).collect();
+            let skills = match names.as_slice() {
+                [] => String::new(),
+                names => format!(", with the skills {}", names.join(", ")),
+            };
+            format!("{agent} started as process {}{skills}", process.pid)
         }
         Event::AgentStartFailed { agent, reason, .. } => format!("{agent} did not start: {reason}"),
         Event::UsageReported { agent, spend } => format!("{agent} has used {}", cost(spend)),

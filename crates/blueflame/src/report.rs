@@ -113,6 +113,10 @@ fn facts(state: &State, scene: &Scene) -> Vec<(&'static str, String)> {
     }
     facts.extend(state.weaker.iter().map(|setting| ("weaker", setting.clone())));
     facts.push(("proven", proven(state)));
+    for (role, skills) in state.crew.skills() {
+        let names: Vec<&str> = skills.iter().map(|skill| skill.name.as_str()).collect();
+        facts.push(("skills", format!("{role}: {}", names.join(", "))));
+    }
     if let Some(gate) = &state.gate {
         facts.push(("waiting", format!("for the person, {}", narrate::question(gate))));
         facts.push(("answer", format!("{}{}", choices(gate), where_to_answer(state, scene))));

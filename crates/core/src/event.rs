@@ -17,6 +17,7 @@ use crate::outcome::{Fold, Outcome};
 use crate::plan::Plan;
 use crate::proof::Proof;
 use crate::rules::Rules;
+use crate::skill::Handed;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "t", content = "d")]
@@ -114,7 +115,13 @@ pub enum Event {
         passed_over: Vec<PassedOver>,
     },
     #[serde(rename = "agent.started")]
-    AgentStarted { agent: AgentId, process: Process },
+    AgentStarted {
+        agent: AgentId,
+        process: Process,
+        /// The skills that it was given.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        skills: Vec<Handed>,
+    },
     /// It could not be started; the claim is taken back.
     #[serde(rename = "agent.start_failed")]
     AgentStartFailed {

@@ -126,6 +126,20 @@ name!(
     |text| is_slug(text, 64)
 );
 
+name!(
+    /// A skill, and the folder that it is in.
+    SkillName,
+    "name of a skill",
+    "use a-z, 0-9 and single `-` between them, at most 64",
+    |text| {
+        let is_part = |part: &str| {
+            !part.is_empty()
+                && part.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())
+        };
+        text.len() <= 64 && text.split('-').all(is_part)
+    }
+);
+
 impl AccountName {
     /// The one that `gateway` itself describes.
     pub const MAIN: &'static str = "main";

@@ -25,5 +25,6 @@ pub mod policy;
 pub mod projection;
 pub mod proof;
 pub mod rules;
+pub mod skill;
 pub mod state;
 pub mod yaml;

@@ -70,6 +70,15 @@ impl<T> PerRole<T> {
             Role::Merger => &self.merger,
         }
     }
+
+    pub fn of_mut(&mut self, role: Role) -> &mut T {
+        match role {
+            Role::Planner => &mut self.planner,
+            Role::Worker => &mut self.worker,
+            Role::Validator => &mut self.validator,
+            Role::Merger => &mut self.merger,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -20,6 +20,7 @@ use super::sealed::Sealed;
 use super::spec::Spec;
 use crate::atomic_file::{self, AtomicError, Durability};
 use crate::process_tree;
+use crate::skills;
 
 /// The variable by which all processes of one agent are known.
 pub const MARK: &str = "BLUEFLAME_ATTEMPT";
@@ -154,6 +155,11 @@ impl Directory {
 
     pub fn home(&self) -> PathBuf {
         self.root.join("home")
+    }
+
+    /// The copies of its skills.
+    pub fn skill_set(&self) -> PathBuf {
+        self.root.join(skills::SET)
     }
 
     pub fn tmp(&self) -> PathBuf {

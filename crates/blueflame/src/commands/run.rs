@@ -110,6 +110,7 @@ pub fn begin_session(
     left::stop_strays(store.store(), directory.id())?;
     let site = Arc::new(Site::new(loaded, directory.clone(), now, asking.manner(boundary))?);
     left::mention_workspaces(&site);
+    mention_skills(&site);
     let first = session::first_event(&site, purpose.goal, purpose.plan);
     let mut state =
         State::begin(now, &first).map_err(|illegal| Failure::new(Kind::Usage, illegal))?;
@@ -127,6 +128,13 @@ pub fn begin_session(
     let respondent = asking.respondent(prepared, &site.session)?;
     let session = Session::new(site, lock, journal, state, respondent, watch);
     Ok(Begun { session, directory })
+}
+
+/// Agents work without a skill that is not there, and the person should know.
+fn mention_skills(site: &Site) {
+    for complaint in site.skills.complaints(&site.config.skills) {
+        eprintln!("warning: {complaint}");
+    }
 }
 
 /// What is known of the boundaries, for the journal.
@@ -176,6 +184,7 @@ pub fn go_on(
         lock.release()?;
         return Ok(ExitCode::SUCCESS);
     }
+    mention_skills(&site);
     eprintln!("session {id} goes on");
     let respondent = asking.respondent(prepared, &site.session)?;
     let mut session = Session::new(site, lock, journal, state, respondent, Watch::new(json));

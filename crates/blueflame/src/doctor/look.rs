@@ -21,6 +21,7 @@ use crate::memory;
 use crate::narrate;
 use crate::prove::record;
 use crate::sandbox;
+use crate::skills::{self, Person};
 use crate::store::Store;
 use crate::workspace::enter;
 
@@ -52,6 +53,7 @@ pub fn examine(place: &Place<'_>, looked: &[Looked]) -> Vec<Finding> {
             findings.push(sandbox(&loaded.config));
             findings.extend(workspaces(loaded));
             findings.extend(proof(loaded));
+            findings.push(skills(loaded));
             findings.extend(memory(&loaded.config));
         }
         None => findings.push(Finding::missing(
@@ -257,6 +259,20 @@ fn proof(loaded: &Loaded) -> Option<Finding> {
             }
         }
     })
+}
+
+/// What agents can be taught, who gets it, and what nobody gets.
+fn skills(loaded: &Loaded) -> Finding {
+    let config = &loaded.config;
+    let interactive = config.planning.interactive;
+    let found = skills::look(config, &loaded.repository, &Person::here(), interactive);
+    let (says, complaints) = (found.page(), found.complaints(&config.skills));
+    if complaints.is_empty() {
+        Finding::good("skills", says)
+    } else {
+        let fix = Some("correct the names in the configuration, or see docs/skills.md");
+        Finding::warning("skills", format!("{says}\n{}", complaints.join("\n")), fix)
+    }
 }
 
 fn memory(config: &Config) -> Option<Finding> {

@@ -24,6 +24,9 @@ pub struct Claude;
 /// minutes.
 const RETRIES: &str = "4";
 
+/// The tool that brings the text of a skill.
+const SKILL: &str = "Skill";
+
 impl Executor for Claude {
     fn name(&self) -> &'static str {
         "claude"
@@ -51,9 +54,13 @@ impl Executor for Claude {
 
     fn launch(&self, order: &Order, ground: &Ground<'_>) -> Launch {
         let system = ground.files.join("system-prompt.md");
+        let skills = ground.skill_set(order);
         let mut tools = order.tools.clone();
         if order.may_ask {
             tools.push("AskUserQuestion".to_owned());
+        }
+        if skills.is_some() {
+            tools.push(SKILL.to_owned());
         }
         let mut arguments: Vec<OsString> = [
             "-p",
@@ -69,11 +76,14 @@ impl Executor for Claude {
             "--setting-sources",
             "",
             "--strict-mcp-config",
-            "--disable-slash-commands",
             "--no-session-persistence",
         ]
         .map(OsString::from)
         .into();
+        if skills.is_none() {
+            // Skills are commands to it, and gone with them.
+            arguments.push("--disable-slash-commands".into());
+        }
         let mut option = |name: &str, value: OsString| arguments.extend([name.into(), value]);
         option("--model", order.model.clone().into());
         option("--tools", tools.join(",").into());
@@ -92,12 +102,15 @@ impl Executor for Claude {
             let dollars = format!("{}.{:06}", micros / 1_000_000, micros % 1_000_000);
             option("--max-budget-usd", dollars.into());
         }
+        if let Some(skills) = &skills {
+            option("--plugin-dir", skills.into());
+        }
         Launch {
             program: ground.program.to_owned(),
             arguments,
             environment: environment(ground),
             files: vec![(system, order.system.clone())],
-            places: Vec::new(),
+            places: skills.into_iter().collect(),
         }
     }
 
@@ -120,8 +133,20 @@ const NOT_MADE: [&str; 4] = [
 /// allowed by default, and when our answer does not arrive or is an error,
 /// that default counts (measured with 2.1.197). With it, the question is put
 /// once more, and no answer to that is a denial.
+///
+/// Skills are only texts: it would run commands that stand in them, and offer
+/// some of its own.
 fn settings(order: &Order) -> Value {
-    json!({"permissions": {"ask": order.tools}})
+    if order.skills.is_empty() {
+        return json!({"permissions": {"ask": order.tools}});
+    }
+    let skill = SKILL.to_owned();
+    let ask: Vec<&String> = order.tools.iter().chain([&skill]).collect();
+    json!({
+        "permissions": {"ask": ask},
+        "disableBundledSkills": true,
+        "disableSkillShellExecution": true,
+    })
 }
 
 /// A schema without what claude does not know. It checks with the draft of 2018
@@ -185,6 +210,7 @@ mod tests {
             max_turns: Some(7),
             budget: Budget::Usd(Usd::from_micros(1_250_000)),
             may_ask: true,
+            skills: Vec::new(),
         }
     }
 

@@ -143,8 +143,8 @@ impl Executor for Codex {
             program: ground.program.to_owned(),
             arguments,
             environment,
-            files: vec![(catalogue, catalogue::of(order).to_string())],
-            places: Vec::new(),
+            files: vec![(catalogue, catalogue::of(order, ground).to_string())],
+            places: ground.skills(order).into_iter().collect(),
         }
     }
 
@@ -181,6 +181,8 @@ fn settings(order: &Order, ground: &Ground<'_>) -> BTreeMap<&'static str, String
         ("include_permissions_instructions", json!(false)),
         ("web_search", json!("disabled")),
         ("skills.bundled.enabled", json!(false)),
+        // It would list those of the repository, whether it trusts that or not.
+        ("skills.include_instructions", json!(false)),
         ("analytics.enabled", json!(false)),
         ("check_for_update_on_startup", json!(false)),
         ("model_context_window", json!(order.context_window())),
@@ -242,6 +244,7 @@ mod tests {
             max_turns: Some(7),
             budget: Budget::Unlimited,
             may_ask: false,
+            skills: Vec::new(),
         };
         let ground = Ground {
             program: Path::new("/bin/codex"),

@@ -92,6 +92,7 @@ impl Executor for Custom {
         }
         let port = ground.port.unwrap_or_default();
         let hook = ground.hook.as_ref().map(|hook| hook.command(Dialect::Custom));
+        let skills = ground.skills(order);
         let environment: [(&str, OsString); 6] = [
             ("BLUEFLAME_GATEWAY", format!("http://127.0.0.1:{port}/v1").into()),
             ("BLUEFLAME_TOKEN", ground.token.into()),
@@ -100,12 +101,17 @@ impl Executor for Custom {
             ("BLUEFLAME_TOOLS", order.tools.join(",").into()),
             ("BLUEFLAME_HOOK", hook.unwrap_or_default().into()),
         ];
+        let mut environment: BTreeMap<String, OsString> =
+            environment.map(|(name, value)| (name.to_owned(), value)).into();
+        if let Some(skills) = &skills {
+            environment.insert("BLUEFLAME_SKILLS".to_owned(), skills.into());
+        }
         Launch {
             program: ground.program.to_owned(),
             arguments: self.command.iter().skip(1).map(Into::into).collect(),
-            environment: environment.map(|(name, value)| (name.to_owned(), value)).into(),
+            environment,
             files: vec![(system, text)],
-            places: Vec::new(),
+            places: skills.into_iter().collect(),
         }
     }
 

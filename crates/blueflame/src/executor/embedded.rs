@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 
 use super::abilities::{Output, OwnTokens};
+use super::skill_list::with_skills;
 use super::stream::{Stream, Unjudged};
 use super::{Abilities, Conversation, Executor, Ground, Launch, Order, Tested};
 
@@ -32,7 +33,8 @@ impl Executor for Embedded {
 
     fn launch(&self, order: &Order, ground: &Ground<'_>) -> Launch {
         let system = ground.files.join("system-prompt.md");
-        let mut files = vec![(system.clone(), order.system.clone())];
+        let skills = ground.skills(order);
+        let mut files = vec![(system.clone(), with_skills(&order.system, order, ground, "Read"))];
         let mut arguments: Vec<OsString> = vec!["__agent".into()];
         let mut option = |name: &str, value: OsString| arguments.extend([name.into(), value]);
         option("--model", order.model.clone().into());
@@ -56,7 +58,7 @@ impl Executor for Embedded {
             arguments,
             environment,
             files,
-            places: Vec::new(),
+            places: skills.into_iter().collect(),
         }
     }
 

@@ -15,6 +15,7 @@ mod hooked;
 mod last_message;
 pub mod opencode;
 mod patch;
+mod skill_list;
 pub mod stream;
 pub mod version;
 
@@ -28,11 +29,13 @@ use std::sync::Arc;
 use blueflame_core::config::{CustomExecutor, Executors, Gateway, Upstream};
 use blueflame_core::ids::ExecutorName;
 use blueflame_core::money::{Budget, Usage};
+use blueflame_core::skill::Handed;
 use blueflame_gateway::calls::Calls;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::hook::{self, wire::Dialect};
+use crate::skills::{self, Offered};
 
 pub use abilities::Abilities;
 use custom::Custom;
@@ -184,6 +187,9 @@ pub struct Order {
     /// Whether it may put questions to the person.
     #[serde(default)]
     pub may_ask: bool,
+    /// What it may learn from; the copies are below [`Ground::skills`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub skills: Vec<Offered>,
 }
 
 /// What asks for a model's long memory, at the end of its name.
@@ -199,6 +205,11 @@ impl Order {
     /// themselves.
     fn context_window(&self) -> u64 {
         if self.model.ends_with(LONG) { 1_000_000 } else { 272_000 }
+    }
+
+    /// The skills that it is given, for the record.
+    pub fn handed(&self) -> Vec<Handed> {
+        self.skills.iter().map(Handed::from).collect()
     }
 }
 
@@ -221,6 +232,18 @@ pub struct Ground<'a> {
     pub token: &'a str,
     /// A login of the person that is passed on; only if that was asked for.
     pub login: Option<&'a str>,
+}
+
+impl Ground<'_> {
+    /// The copy of its skills, if it was given some.
+    fn skill_set(&self, order: &Order) -> Option<PathBuf> {
+        (!order.skills.is_empty()).then(|| self.files.join(skills::SET))
+    }
+
+    /// The directory with one folder for each of them.
+    fn skills(&self, order: &Order) -> Option<PathBuf> {
+        Some(self.skill_set(order)?.join(skills::FOLDER))
+    }
 }
 
 /// Where a hook asks, and what it shows there.

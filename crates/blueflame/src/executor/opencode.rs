@@ -114,7 +114,7 @@ impl Executor for Opencode {
             arguments,
             environment: environment(ground, &place),
             files,
-            places: vec![place.all],
+            places: [place.all].into_iter().chain(ground.skills(order)).collect(),
         }
     }
 
@@ -189,6 +189,7 @@ fn settings(order: &Order, ground: &Ground<'_>, place: &Place) -> Value {
         "small_model": model,
         "agent": {OURS: {"mode": "primary", "prompt": prompt}},
         "permission": tools::permissions(order),
+        "skills": {"paths": Vec::from_iter(ground.skills(order))},
         "plugin": [file_url(&place.plugin)],
         "mcp": {},
         "instructions": [],
@@ -276,6 +277,7 @@ mod tests {
             max_turns: Some(7),
             budget: Budget::Unlimited,
             may_ask: false,
+            skills: Vec::new(),
         };
         let ground = Ground {
             program: Path::new("/bin/opencode"),

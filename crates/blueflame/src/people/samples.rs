@@ -310,7 +310,7 @@ fn outcome_of(
         Action::Spawn { work, .. } => {
             let Some(Event::AgentClaimed { agent, .. }) = intent.cloned() else { unreachable!() };
             let process = Process { pid: 7, start_time: 1, boot_id: "b".to_owned() };
-            let started = Event::AgentStarted { agent: agent.clone(), process };
+            let started = Event::AgentStarted { agent: agent.clone(), process, skills: Vec::new() };
             let exited = Event::AgentExited { agent, outcome: outcome(&work), spend: spend() };
             vec![started, exited]
         }

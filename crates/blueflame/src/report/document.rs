@@ -1,9 +1,12 @@
 //! The page as one JSON document: `status.json` with more in it.
 
+use std::collections::BTreeMap;
+
 use blueflame_core::event::Work;
 use blueflame_core::ids::{AgentId, ChangesetId, ExecutorName, GroupName, Role, TaskId};
 use blueflame_core::money::Budget;
 use blueflame_core::projection::{self, SpendView, StatusFile};
+use blueflame_core::skill::Handed;
 use blueflame_core::state::merging::ChangesetPhase;
 use blueflame_core::state::task::Step;
 use blueflame_core::state::{Proven, State};
@@ -27,6 +30,9 @@ pub struct Document<'a> {
     /// What was proven of the boundaries before it began.
     #[serde(skip_serializing_if = "Option::is_none")]
     proven: Option<&'a Proven>,
+    /// The skills that the last agent of each role was given.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    skills: &'a BTreeMap<Role, Vec<Handed>>,
     orchestrator: OrchestratorView<'a>,
     task_list: Vec<TaskView<'a>>,
     agents: Vec<AgentView<'a>>,
@@ -115,6 +121,7 @@ pub fn document<'a>(state: &'a State, scene: &'a Scene) -> Document<'a> {
         left: state.crew.left(),
         weaker: &state.weaker,
         proven: state.proven.as_ref(),
+        skills: state.crew.skills(),
         orchestrator: match &scene.orchestrator {
             Orchestrator::NotAsked => OrchestratorView::Unknown,
             Orchestrator::Gone => OrchestratorView::None,

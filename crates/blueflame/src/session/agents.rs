@@ -10,6 +10,7 @@ use blueflame_core::event::{Event, StartFault, Work};
 use blueflame_core::ids::{AccountName, AgentId};
 use blueflame_core::money::Spend;
 use blueflame_core::outcome::{Killer, Outcome};
+use blueflame_core::skill::Handed;
 use jiff::Timestamp;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::spawn_blocking;
@@ -34,6 +35,7 @@ use crate::executor::Sight;
 use crate::process_tree::kill_and_wait;
 use crate::room;
 use crate::sandbox;
+use crate::skills;
 
 /// Spending is recorded at most this often; the end always is.
 const USAGE_EVERY: Duration = Duration::from_secs(2);
@@ -64,9 +66,9 @@ pub async fn run(
     let agent = job.agent.clone();
     let (work, brief, account) = (job.work.clone(), job.brief.clone(), job.account.clone());
     match start(&site, job, &post, stop).await {
-        Ok(registered) => {
+        Ok((registered, skills)) => {
             let process = registered.process.clone();
-            post.fact(Event::AgentStarted { agent: agent.clone(), process });
+            post.fact(Event::AgentStarted { agent: agent.clone(), process, skills });
             follow(site, Run { agent, work, brief, account }, registered, post, commands).await;
         }
         Err(NotStarted { reason, fault: Fault::Own(fault) }) => {
@@ -87,7 +89,7 @@ async fn start(
     job: Job,
     post: &Post,
     mut stop: tokio::sync::watch::Receiver<bool>,
-) -> Result<Registered, NotStarted> {
+) -> Result<(Registered, Vec<Handed>), NotStarted> {
     let (agent, account) = (job.agent.clone(), job.account.clone());
     let (preparing, directory) = (Arc::clone(site), site.attempt(&job.work, &job.agent));
     let ready = spawn_blocking(move || prepare::prepare(&preparing, &job))
@@ -99,6 +101,8 @@ async fn start(
     post.send(Occurrence::Seen { agent, what: format!("prompt: {}", ready.sizes) });
     let root = directory.root().to_owned();
     let directory = Directory::create(&root, &ready.spec).map_err(|error| surroundings(&error))?;
+    skills::write(&ready.skills, &directory.skill_set()).map_err(|error| surroundings(&error))?;
+    let handed = ready.spec.order.handed();
     // A planner runs nothing, so it needs nothing built.
     let prepare = if ready.spec.work == Work::Plan { &[][..] } else { &ready.workspace.prepare };
     for command in prepare {
@@ -139,7 +143,7 @@ async fn start(
         let mut child = started.child;
         // Whoever started it has to take leave of it.
         std::thread::spawn(move || child.wait());
-        Ok(registered)
+        Ok((registered, handed))
     })
     .await
     .map_err(|error| error.to_string())?

@@ -11,7 +11,7 @@ use blueflame_core::event::{StartFault, Work};
 use blueflame_core::ids::{AccountName, AgentId, ExecutorName, Oid, Role};
 use blueflame_core::lock_path::LockPath;
 use blueflame_core::money::Budget;
-use blueflame_core::policy::PolicyRules;
+use blueflame_core::policy::{PolicyRules, SkillRule};
 use blueflame_core::state::merging::ChangesetPhase;
 use blueflame_core::state::task::Task;
 
@@ -20,6 +20,7 @@ use super::checking;
 use super::merging;
 use super::offer;
 use super::site::Site;
+use crate::attempt::directory::Directory;
 use crate::attempt::spec::{FORMAT, Limits, Model, Snapshots, Spec};
 use crate::checks::command::CommandResult;
 use crate::executor::{self, Order};
@@ -28,6 +29,7 @@ use crate::prompts::{
     self, Conflict, Fence, Manner, MergerBrief, MergingTask, PlannerBrief, Prompt, RepositoryNotes,
     Start, ValidatorBrief, WorkerBrief,
 };
+use crate::skills::{self, Offered, Skill};
 use crate::workspace::{
     self, Created, Restore, StartPoint, Workspace, WorkspaceError, WorkspaceName,
 };
@@ -49,6 +51,8 @@ pub struct Job {
 pub struct Ready {
     pub workspace: Workspace,
     pub spec: Spec,
+    /// What is copied for it.
+    pub skills: Vec<Arc<Skill>>,
     /// How large the prompt is, in a line.
     pub sizes: String,
     pub warnings: Vec<String>,
@@ -160,6 +164,8 @@ pub fn prepare(site: &Arc<Site>, job: &Job) -> Result<Ready, NotStarted> {
     let directory = site.attempt(&job.work, &job.agent);
     let mut policy = PolicyRules::of(&site.config, role, &scope(job));
     policy.temporary = vec![directory.tmp().to_string_lossy().into_owned()];
+    let skills = site.skills.of(role);
+    policy.skills = skill_rule(&skills, &directory);
     let spec = Spec {
         format: FORMAT,
         session: site.session.id().clone(),
@@ -179,6 +185,7 @@ pub fn prepare(site: &Arc<Site>, job: &Job) -> Result<Ready, NotStarted> {
             max_turns: Some(MOST_TURNS),
             budget: job.cap,
             may_ask,
+            skills: skills.iter().map(|skill| Offered::from(&**skill)).collect(),
         },
         policy,
         sandbox: site.sandbox.clone(),
@@ -204,7 +211,14 @@ pub fn prepare(site: &Arc<Site>, job: &Job) -> Result<Ready, NotStarted> {
         workspace: workspace.path.clone(),
         start,
     };
-    Ok(Ready { workspace, spec, sizes: prompt.sizes.to_string(), warnings })
+    Ok(Ready { workspace, spec, skills, sizes: prompt.sizes.to_string(), warnings })
+}
+
+/// What the policy has to know about the skills of an agent.
+fn skill_rule(skills: &[Arc<Skill>], directory: &Directory) -> Option<SkillRule> {
+    let folder = directory.skill_set().join(skills::FOLDER).to_string_lossy().into_owned();
+    let names = skills.iter().map(|skill| skill.name.clone()).collect();
+    (!skills.is_empty()).then_some(SkillRule { folder, names })
 }
 
 /// Makes the workspace. What may pass by itself, such as a git that was killed, is

@@ -6,6 +6,7 @@ use std::time::Duration;
 use blueflame_core::event::Event;
 use blueflame_core::ids::AgentId;
 use blueflame_core::money::Spend;
+use blueflame_core::skill::Handed;
 use blueflame_core::state::crew::Agent;
 use tokio::time::Instant;
 
@@ -62,7 +63,8 @@ impl Session {
             Standing::Running(Some(registered)) => {
                 if !known {
                     let process = registered.process.clone();
-                    self.record(&Event::AgentStarted { agent: agent.clone(), process })?;
+                    let (agent, skills) = (agent.clone(), handed(&directory));
+                    self.record(&Event::AgentStarted { agent, process, skills })?;
                 }
                 self.adopt(run, registered);
                 // What it was granted may never have reached it.
@@ -77,7 +79,8 @@ impl Session {
                         start_time: 0,
                         boot_id: String::new(),
                     };
-                    self.record(&Event::AgentStarted { agent, process })?;
+                    let skills = handed(&directory);
+                    self.record(&Event::AgentStarted { agent, process, skills })?;
                 }
                 let (site, post) = self.parts();
                 agents::collect(&site, run, *sealed, &post).await;
@@ -89,6 +92,11 @@ impl Session {
     fn lost(&mut self, agent: AgentId, spend: Option<Spend>) -> Result<(), Failure> {
         Ok(self.record(&Event::AgentLost { agent, spend })?)
     }
+}
+
+/// The skills that an attempt was begun with.
+fn handed(directory: &Directory) -> Vec<Handed> {
+    directory.spec().map(|spec| spec.order.handed()).unwrap_or_default()
 }
 
 /// How an attempt stands once it stands somewhere. One that was about to begin

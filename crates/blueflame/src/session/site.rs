@@ -19,6 +19,7 @@ use crate::git::Git;
 use crate::landing::{Landing, LandingError, Tip};
 use crate::prompts::Project;
 use crate::sandbox::{self, Boundary, Terms};
+use crate::skills::{self, Person, Skills};
 use crate::store::{SessionDir, Store};
 use crate::workspace::{WorkspaceName, Workspaces, enter};
 
@@ -48,6 +49,8 @@ pub struct Site {
     pub sandbox: Terms,
     /// The keys that were there when the session began, by variable.
     credentials: BTreeMap<String, String>,
+    /// What agents can be taught.
+    pub skills: Skills,
     /// Whether there is a person to ask while a planner works.
     pub interactive: bool,
     recordings: Vec<PathBuf>,
@@ -95,7 +98,9 @@ impl Site {
         let programs = programs(&config);
         let path_variable = std::env::var("PATH").unwrap_or_default();
         let sandbox = sandbox::terms(&config.sandbox, manner.boundary, &path_variable);
+        let skills = skills::look(&config, &repository, &Person::here(), manner.interactive);
         Ok(Site {
+            skills,
             began,
             fingerprint,
             config_path: path,

@@ -14,6 +14,7 @@ mod planner;
 mod plugin;
 mod proving;
 mod secrets;
+mod skills;
 mod snapshots;
 mod stage;
 mod unjudged;

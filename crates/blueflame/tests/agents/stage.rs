@@ -90,6 +90,7 @@ impl Stage {
                 max_turns: None,
                 budget: Budget::Unlimited,
                 may_ask: false,
+                skills: Vec::new(),
             },
             sandbox: Terms { tier: Tier::Namespaces, ..Terms::default() },
             policy: PolicyRules::of(&config, Role::Worker, &scope),

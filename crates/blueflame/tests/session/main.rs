@@ -22,6 +22,7 @@ mod real_programs;
 mod reverting;
 mod sandbox;
 mod script;
+mod skills;
 mod soak;
 mod stage;
 mod stopping;

@@ -27,7 +27,7 @@ pub use schema::{key_paths, schema};
 
 use crate::forecast::Estimates;
 use crate::hook::Hook;
-use crate::ids::{AccountName, ExecutorName, Role, SessionId};
+use crate::ids::{AccountName, ExecutorName, Role, SessionId, SkillName};
 use crate::lock_path::LockPath;
 use crate::money::{Budget, Usd};
 use crate::path_pattern::PathPattern;
@@ -53,7 +53,7 @@ pub struct Config {
     pub validation: Validation,
     pub merge: Merge,
     pub waves: WaveMode,
-    pub skills: Vec<String>,
+    pub skills: Skills,
     pub memory: Option<Memory>,
     pub hooks: Hooks,
     pub estimates: Estimates,
@@ -274,6 +274,21 @@ pub struct Diagnostics {
 pub struct Merge {
     pub verify: Vec<String>,
     pub target: MergeTarget,
+}
+
+/// Which skills agents should get, and where else to look for them.
+#[derive(Clone, Debug)]
+pub struct Skills {
+    pub wanted: PerRole<Vec<SkillName>>,
+    /// Those that the person wrote down: they are missed if they are not there.
+    pub named: Vec<SkillName>,
+    /// Names that the person wrote and that are others now, with those.
+    pub renamed: Vec<(String, &'static str)>,
+    /// Absolute, or starting with `~/`.
+    pub folders: Vec<String>,
+    pub trust_repository: bool,
+    /// No agent may use a skill at all.
+    pub tool_blocked: bool,
 }
 
 #[derive(Clone, Debug)]

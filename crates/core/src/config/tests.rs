@@ -488,3 +488,44 @@ fn the_schema_forbids_unknown_keys_everywhere_and_describes_every_key() {
     assert_eq!(schema["title"], "Blue Flame configuration (blueflame.yaml)");
     assert!(key_paths().contains(&"executors.custom.*.dialect".to_owned()));
 }
+
+#[test]
+fn skills_that_cannot_be_given_are_said_where_they_are_written() {
+    let skills = |yaml: &str| {
+        let reading = read(format!("schema_version: 2\n{yaml}").as_bytes());
+        let said: Vec<String> = reading
+            .problems
+            .iter()
+            .map(|it| format!("{} {} / {}", it.path, it.message, it.hint.as_deref().unwrap_or("")))
+            .collect();
+        (reading.config.map(|config| config.skills), said.join("\n"))
+    };
+    let (config, said) = skills("superpowers: {skills: [brainstorm, superpowers:write-plan]}\n");
+    let config = config.unwrap();
+    assert_eq!(said, "");
+    let planner: Vec<&str> = config.wanted.planner.iter().map(SkillName::as_str).collect();
+    assert_eq!(planner, ["brainstorming", "writing-plans"]);
+    assert_eq!(config.renamed[0], ("brainstorm".to_owned(), "brainstorming"));
+    for (yaml, expected, usable) in [
+        (
+            "superpowers: {skills: [using-git-worktrees]}\n",
+            "superpowers.skills[0] is never given to agents: it has agents manage branches",
+            true,
+        ),
+        (
+            "skills: {worker: [subagent-driven-development]}\n",
+            "skills.worker[0] is never given to agents: it has agents start agents",
+            true,
+        ),
+        ("superpowers: {skills: [test-driven-developmnt]}\n", "did you mean `test-driven-d", true),
+        ("superpowers: {skills: [mine]}\n", "name it under `skills.worker`", true),
+        ("skills: {worker: [House_Style]}\n", "is no name of a skill, got `House_Style`", false),
+        ("skills: {folders: [skills]}\n", "there is `skills.trust_repository`", false),
+    ] {
+        let (config, said) = skills(yaml);
+        assert!(said.contains(expected), "{yaml}: {said}");
+        assert_eq!(config.is_some(), usable, "{yaml}");
+        let worktrees = |it: &Skills| it.wanted.worker.iter().any(|it| it.as_str().contains("git"));
+        assert!(!config.is_some_and(|config| worktrees(&config)), "{yaml}");
+    }
+}

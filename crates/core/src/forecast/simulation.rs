@@ -138,7 +138,11 @@ impl Paper {
                 let Event::AgentClaimed { agent, .. } = intent else { return None };
                 let agent = agent.clone();
                 let process = Process { pid: 0, start_time: 0, boot_id: String::new() };
-                self.apply(&Event::AgentStarted { agent: agent.clone(), process })?;
+                self.apply(&Event::AgentStarted {
+                    agent: agent.clone(),
+                    process,
+                    skills: Vec::new(),
+                })?;
                 let (seconds, product) = match &work {
                     Work::Develop { task, .. } => {
                         let estimate = estimates.of(&self.state.board.get(task)?.spec);

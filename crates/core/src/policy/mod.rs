@@ -31,7 +31,7 @@ pub use distinct::Distinct;
 pub use ground::{Found, Ground, Resolved};
 pub use planned::{judge_for_sh, judge_planned};
 pub use reach::Reach;
-pub use rules::{CommitRule, NamingRule, PolicyError, PolicyRules, Scope, TestRule};
+pub use rules::{CommitRule, NamingRule, PolicyError, PolicyRules, Scope, SkillRule, TestRule};
 pub use verdict::{Decision, Rule, Verdict};
 
 pub(crate) use commands::is_found;

@@ -33,6 +33,8 @@ pub(super) enum Zone {
     Inside(String),
     /// In a directory for temporary files.
     Temporary,
+    /// Among the skills that the agent was given.
+    Skills,
     Null,
 }
 
@@ -111,7 +113,12 @@ impl Policy {
                 !name.is_empty() && (!shared || apart)
             })
         });
-        temporary.then_some(Zone::Temporary)
+        let skills = self.compiled.rules.skills.as_ref();
+        match skills {
+            _ if temporary => Some(Zone::Temporary),
+            Some(skills) if lies_in(resolved, &skills.folder) => Some(Zone::Skills),
+            _ => None,
+        }
     }
 
     /// Whether a path may be read.
@@ -125,7 +132,9 @@ impl Policy {
         let place = self.place(path, cwd, ground)?;
         let inside = match (&place.zone, user) {
             (Zone::Inside(inside), _) => inside,
-            (Zone::Null, _) | (Zone::Temporary, User::Shell) => return Ok(Rule::PathRead),
+            (Zone::Null | Zone::Skills, _) | (Zone::Temporary, User::Shell) => {
+                return Ok(Rule::PathRead);
+            }
             (Zone::Temporary, User::Tool) => {
                 return deny(Rule::PathOutside, outside(path, ground));
             }
@@ -180,7 +189,7 @@ impl Policy {
             (Zone::Null | Zone::Temporary, User::Shell) => {
                 return plain(place.found, &place.zone);
             }
-            (Zone::Null | Zone::Temporary, User::Tool) => {
+            (Zone::Null | Zone::Temporary, User::Tool) | (Zone::Skills, _) => {
                 return deny(Rule::PathOutside, outside(path, ground));
             }
         };

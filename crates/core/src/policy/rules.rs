@@ -8,7 +8,7 @@ use regex::Regex;
 use serde::{Deserialize, Serialize};
 
 use crate::config::{Config, NamingStyle, SandboxMode};
-use crate::ids::Role;
+use crate::ids::{Role, SkillName};
 use crate::lock_path::LockPath;
 use crate::path_pattern::{BadPattern, PathPattern};
 
@@ -38,6 +38,18 @@ pub struct PolicyRules {
     pub commit_format: Option<CommitRule>,
     pub naming: Option<NamingRule>,
     pub tests: Option<TestRule>,
+    /// What it was given to learn from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub skills: Option<SkillRule>,
+}
+
+/// The skills of one agent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SkillRule {
+    /// Where they are: absolute, without links. It may be read and nothing else.
+    pub folder: String,
+    pub names: Vec<SkillName>,
 }
 
 /// Which part of the allowed files an agent may write.
@@ -125,6 +137,7 @@ impl PolicyRules {
                 sources: texts(&required.sources),
                 tests: texts(&required.tests),
             }),
+            skills: None,
         }
     }
 

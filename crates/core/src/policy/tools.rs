@@ -7,6 +7,10 @@ use super::paths::{User, Zone, some_of};
 use super::verdict::{Denial, Judged, Rule, deny};
 use super::{Policy, ToolCall};
 use crate::ids::Role;
+use crate::skill;
+
+/// What claude puts before the names of skills that it has from us.
+const OURS: &str = "blueflame:";
 
 /// The tools whose input is understood.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +22,7 @@ enum Tool {
     Glob,
     Grep,
     Bash,
+    Skill,
     StructuredOutput,
     AskUserQuestion,
 }
@@ -32,6 +37,7 @@ impl Tool {
             "Glob" => Tool::Glob,
             "Grep" => Tool::Grep,
             "Bash" => Tool::Bash,
+            "Skill" => Tool::Skill,
             "StructuredOutput" => Tool::StructuredOutput,
             "AskUserQuestion" => Tool::AskUserQuestion,
             _ => return None,
@@ -45,7 +51,7 @@ impl Tool {
             Tool::Notebook => &["notebook_path"],
             Tool::Glob => &["pattern", "path"],
             Tool::Grep => &["pattern", "path", "glob"],
-            Tool::Bash | Tool::StructuredOutput | Tool::AskUserQuestion => &[],
+            Tool::Bash | Tool::Skill | Tool::StructuredOutput | Tool::AskUserQuestion => &[],
         }
     }
 
@@ -56,6 +62,7 @@ impl Tool {
             | Tool::Glob
             | Tool::Grep
             | Tool::Bash
+            | Tool::Skill
             | Tool::StructuredOutput
             | Tool::AskUserQuestion => false,
         }
@@ -64,7 +71,7 @@ impl Tool {
 
 /// What a verdict on this call is about.
 pub(super) fn target(call: &ToolCall) -> String {
-    let keys = ["file_path", "notebook_path", "command", "path", "pattern", "url"];
+    let keys = ["file_path", "notebook_path", "command", "path", "pattern", "url", "skill"];
     let found = keys.iter().find_map(|key| call.input.get(key).and_then(Value::as_str));
     let mut target = found.unwrap_or(&call.tool).to_owned();
     if target.len() > 2000 {
@@ -89,7 +96,7 @@ impl Policy {
         }
         match self.place(cwd, "/", ground)?.zone {
             Zone::Inside(_) => {}
-            Zone::Temporary | Zone::Null => {
+            Zone::Temporary | Zone::Skills | Zone::Null => {
                 return deny(
                     Rule::PathOutside,
                     format!("`{cwd}` is outside. Go back with `cd {}`.", ground.workspace()),
@@ -100,6 +107,7 @@ impl Policy {
         input.names_no_other_place(tool)?;
         match tool {
             Tool::StructuredOutput | Tool::AskUserQuestion => Ok(Rule::ToolHarmless),
+            Tool::Skill => self.judge_skill(input),
             Tool::Read => self.judge_read(input.text("file_path")?, cwd, ground, User::Tool),
             Tool::Write => {
                 input.text("content")?;
@@ -158,6 +166,8 @@ impl Policy {
         };
         match tool {
             Tool::StructuredOutput => return Ok(tool),
+            // Whoever has skills may use them; who has none is told what there is.
+            Tool::Skill if rules.skills.is_some() => return Ok(tool),
             Tool::AskUserQuestion if rules.role == Role::Planner => return Ok(tool),
             Tool::AskUserQuestion => {
                 return deny(
@@ -171,7 +181,8 @@ impl Policy {
             | Tool::Notebook
             | Tool::Glob
             | Tool::Grep
-            | Tool::Bash => {}
+            | Tool::Bash
+            | Tool::Skill => {}
         }
         if !listed(&rules.allowed_tools) {
             return deny(
@@ -186,6 +197,21 @@ impl Policy {
             );
         }
         Ok(tool)
+    }
+
+    fn judge_skill(&self, input: Input<'_>) -> Judged {
+        let asked = input.text("skill")?;
+        let name = skill::plain(asked.strip_prefix(OURS).unwrap_or(asked));
+        let given = self.compiled.rules.skills.as_ref().map_or(&[][..], |skills| &skills.names);
+        if given.iter().any(|given| given.as_str() == name) {
+            return Ok(Rule::ToolSkill);
+        }
+        let names: Vec<String> = given.iter().map(ToString::to_string).collect();
+        let (asked, names) = (asked.escape_debug(), some_of(&names));
+        deny(
+            Rule::ToolSkill,
+            format!("the skill `{asked}` was not given to you. What there is: {names}."),
+        )
     }
 
     fn judge_bash(&self, input: Input<'_>, cwd: &str, ground: &dyn Ground) -> Judged {

@@ -100,6 +100,7 @@ rules! {
     ToolRole "tools.role" "Planners and validators change nothing; only planners ask questions.",
     ToolInput "tools.input" "A tool's input has to have the form that the tool is known to have.",
     ToolBackground "tools.background" "Nothing is left running behind a tool call.",
+    ToolSkill "tools.skill" "An agent uses the skills that it was given, and no others.",
     PathRead "paths.read" "Files in the workspace may be read.",
     PathWrite "paths.write" "Files that are allowed, not blocked and within the task's locks may be written.",
     PathOutside "paths.outside" "Nothing outside of the workspace is read or written.",

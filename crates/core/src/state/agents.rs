@@ -6,6 +6,7 @@ use crate::event::{Process, Wave, Work};
 use crate::ids::{AgentId, ExecutorName, Oid, Role};
 use crate::money::{Budget, Spend};
 use crate::rules::WaveMode;
+use crate::skill::Handed;
 
 use super::crew::Agent;
 use super::merging::ChangesetPhase;
@@ -134,10 +135,17 @@ impl State {
         self.crew.live_mut(id).ok_or_else(|| format!("`{id}` is not at work"))
     }
 
-    pub(super) fn agent_started(&mut self, id: &AgentId, process: &Process) -> Result<(), Refusal> {
+    pub(super) fn agent_started(
+        &mut self,
+        id: &AgentId,
+        process: &Process,
+        skills: &[Handed],
+    ) -> Result<(), Refusal> {
         let agent = self.live_agent(id)?;
         ensure!(agent.process.is_none(), "`{id}` was started before");
         agent.process = Some(process.clone());
+        let role = agent.work.role();
+        self.crew.taught(role, skills);
         Ok(())
     }
 

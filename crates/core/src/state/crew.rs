@@ -14,6 +14,7 @@ use serde::Serialize;
 use crate::event::{Process, Work};
 use crate::ids::{AgentId, ExecutorName, Oid, Role};
 use crate::money::{Budget, Spend, Unit};
+use crate::skill::Handed;
 
 /// Into how many slices a session's budget is cut: enough for every agent to
 /// hold one and come back for more, few enough not to ask all the time.
@@ -82,6 +83,9 @@ pub struct Crew {
     session_budget: Budget,
     /// The person chose to stop at the budget: nobody is started any more.
     closed: bool,
+    /// The skills that the last agent of each role was given, if any.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    skills: BTreeMap<Role, Vec<Handed>>,
 }
 
 impl Crew {
@@ -94,7 +98,21 @@ impl Crew {
             unaccounted: 0,
             session_budget,
             closed: false,
+            skills: BTreeMap::new(),
         }
+    }
+
+    pub(super) fn taught(&mut self, role: Role, skills: &[Handed]) {
+        if skills.is_empty() {
+            self.skills.remove(&role);
+        } else {
+            self.skills.insert(role, skills.to_vec());
+        }
+    }
+
+    /// The skills that the last agent of each role was given, if any.
+    pub fn skills(&self) -> &BTreeMap<Role, Vec<Handed>> {
+        &self.skills
     }
 
     pub fn live(&self) -> &BTreeMap<AgentId, Agent> {

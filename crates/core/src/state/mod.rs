@@ -253,7 +253,9 @@ impl State {
             Event::AgentClaimed { agent, work, executor, cap, grant, .. } => {
                 self.claim(at, agent, work, executor, *cap, *grant)
             }
-            Event::AgentStarted { agent, process } => self.agent_started(agent, process),
+            Event::AgentStarted { agent, process, skills } => {
+                self.agent_started(agent, process, skills)
+            }
             Event::AgentStartFailed { agent, reason, fault } => {
                 self.start_failed(at, agent, reason, *fault)
             }

@@ -10,4 +10,5 @@ mod listed;
 mod ordinary;
 mod paths;
 mod roles;
+mod skills;
 mod tables;

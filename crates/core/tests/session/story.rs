@@ -154,7 +154,7 @@ impl Story {
 
     pub fn starts(&mut self, who: &str) -> Vec<String> {
         let process = Process { pid: 1, start_time: 1, boot_id: "here".into() };
-        self.fact(Event::AgentStarted { agent: self.agent(who), process })
+        self.fact(Event::AgentStarted { agent: self.agent(who), process, skills: Vec::new() })
     }
 
     /// Its running total, in micro-dollars and tokens alike.

@@ -162,7 +162,7 @@ fn events(story: &Story) -> BTreeMap<&'static str, Event> {
         ("claim-later-attempt", claim(Work::Develop { task: a(), attempt: attempts + 2 })),
         ("claim-validator", claim(Work::Validate { task: a(), attempt: attempts })),
         ("claim-validator-early", claim(Work::Validate { task: a(), attempt: attempts + 1 })),
-        ("started", Event::AgentStarted { agent: agent.clone(), process }),
+        ("started", Event::AgentStarted { agent: agent.clone(), process, skills: Vec::new() }),
         (
             "start-failed",
             Event::AgentStartFailed {

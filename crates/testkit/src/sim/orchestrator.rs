@@ -468,7 +468,11 @@ impl Session {
             self.world.stop(agent);
         }
         self.later(1, Happening::Agent(agent.clone()));
-        self.record(Event::AgentStarted { agent: agent.clone(), process: process(self.sequence) })
+        self.record(Event::AgentStarted {
+            agent: agent.clone(),
+            process: process(self.sequence),
+            skills: Vec::new(),
+        })
     }
 }
 

@@ -70,7 +70,11 @@ impl Session {
             };
             if !known_started {
                 let process = process(self.sequence);
-                self.record(Event::AgentStarted { agent: id.clone(), process })?;
+                self.record(Event::AgentStarted {
+                    agent: id.clone(),
+                    process,
+                    skills: Vec::new(),
+                })?;
             }
             if agent.sealed.is_some() {
                 self.collect(&id, agent.spend)?;

@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use crate::executor::{self, Ground, Order, find};
 use crate::session::offer;
+use crate::skills::{Offered, Skills};
 
 /// How agents of one role would be started.
 #[derive(Debug, Serialize)]
@@ -25,11 +26,11 @@ pub struct AgentLine {
     pub budget: String,
 }
 
-pub fn lines(config: &Config, plan: Option<&Plan>) -> Vec<AgentLine> {
-    Role::ALL.into_iter().map(|role| line(config, role, plan)).collect()
+pub fn lines(config: &Config, skills: &Skills, plan: Option<&Plan>) -> Vec<AgentLine> {
+    Role::ALL.into_iter().map(|role| line(config, skills, role, plan)).collect()
 }
 
-fn line(config: &Config, role: Role, plan: Option<&Plan>) -> AgentLine {
+fn line(config: &Config, skills: &Skills, role: Role, plan: Option<&Plan>) -> AgentLine {
     let chain = config.executors.chains.of(role);
     let usable = chain.iter().find_map(|name| {
         let executor = executor::named(name.as_str())?;
@@ -53,6 +54,7 @@ fn line(config: &Config, role: Role, plan: Option<&Plan>) -> AgentLine {
                 max_turns: None,
                 budget,
                 may_ask: false,
+                skills: skills.of(role).iter().map(|skill| Offered::from(&**skill)).collect(),
             };
             let ground = Ground {
                 program: &program,

@@ -24,6 +24,7 @@ use crate::failure::{Failure, Kind};
 use crate::git::plumbing::Plumbing;
 use crate::sandbox::{Boundary, Tier};
 use crate::session::weaker;
+use crate::skills::{self, Person};
 use crate::stdout;
 
 /// Everything that would be done, for a page and for scripts alike.
@@ -114,6 +115,8 @@ pub fn show(
 fn paper<'a>(loaded: &'a Loaded, goal: &'a str, plan: Option<&'a Plan>) -> Paper<'a> {
     let config = &loaded.config;
     let forecast = plan.and_then(|plan| Forecast::of(&config.rules(), plan));
+    let interactive = config.planning.interactive;
+    let skills = skills::look(config, &loaded.repository, &Person::here(), interactive);
     let paths = |list: &[blueflame_core::lock_path::LockPath]| {
         list.iter().map(ToString::to_string).collect::<Vec<_>>()
     };
@@ -131,7 +134,7 @@ fn paper<'a>(loaded: &'a Loaded, goal: &'a str, plan: Option<&'a Plan>) -> Paper
         plan,
         changesets: plan.map(changesets).unwrap_or_default(),
         workspaces: plan.map(|plan| places(loaded, plan)).unwrap_or_default(),
-        agents: agents::lines(config, plan),
+        agents: agents::lines(config, &skills, plan),
         commands: Commands {
             prepare: &config.worktree.prepare,
             acceptance: &config.validation.acceptance,

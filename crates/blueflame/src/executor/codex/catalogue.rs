@@ -6,9 +6,10 @@
 
 use serde_json::{Value, json};
 
-use super::super::{Order, last_message};
+use super::super::skill_list::with_skills;
+use super::super::{Ground, Order, last_message};
 
-pub fn of(order: &Order) -> Value {
+pub fn of(order: &Order, ground: &Ground<'_>) -> Value {
     let window = order.context_window();
     json!({"models": [{
         "slug": order.model,
@@ -23,7 +24,7 @@ pub fn of(order: &Order) -> Value {
         "priority": 1,
         "upgrade": null,
         "availability_nux": null,
-        "base_instructions": instructions(order),
+        "base_instructions": instructions(order, ground),
         "default_reasoning_summary": "none",
         "supports_reasoning_summaries": false,
         "support_verbosity": false,
@@ -55,8 +56,9 @@ fn is_long(order: &Order) -> bool {
 
 /// The rules of the role, in codex's own words where those of others would
 /// mislead it.
-fn instructions(order: &Order) -> String {
-    let mut text = format!("{}\n\n{TOOLS}", order.system.trim_end());
+fn instructions(order: &Order, ground: &Ground<'_>) -> String {
+    let text = format!("{}\n\n{TOOLS}", order.system.trim_end());
+    let mut text = with_skills(&text, order, ground, "`cat`");
     if let Some(schema) = &order.output_schema {
         text.push_str("\n\n");
         text.push_str(&last_message::instructions(schema));

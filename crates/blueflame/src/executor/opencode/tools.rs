@@ -30,6 +30,13 @@ pub fn permissions(order: &Order) -> Value {
             all.insert(name.to_owned(), "allow".into());
         }
     }
+    if !order.skills.is_empty() {
+        // It has some of its own, and does not speak of those that are denied.
+        let mut skills = Map::from_iter([("*".to_owned(), "deny".into())]);
+        let given = order.skills.iter().map(|skill| (skill.name.to_string(), "allow".into()));
+        skills.extend(given);
+        all.insert("skill".to_owned(), Value::Object(skills));
+    }
     // Where a call may reach is for the policy to say, and how often it may be
     // made for the limits of the run.
     for name in ["external_directory", "doom_loop"] {
@@ -41,7 +48,8 @@ pub fn permissions(order: &Order) -> Value {
 /// Whether a model could call this tool.
 pub fn is_known(tool: &str) -> bool {
     let tool = tool.to_ascii_lowercase();
-    tool == "write" || tool == "apply_patch" || OFFERED.iter().any(|(name, _)| *name == tool)
+    ["write", "apply_patch", "skill"].contains(&tool.as_str())
+        || OFFERED.iter().any(|(name, _)| *name == tool)
 }
 
 /// The calls that the policy is asked about.
@@ -86,6 +94,7 @@ pub fn wanted(made: &Made, hook: Told<'_>) -> Result<Vec<Call>, String> {
         "apply_patch" => patch::calls(text(input, "/patchText").unwrap_or_default(), cwd),
         "glob" => one("Glob", &[], cwd),
         "grep" => one("Grep", &[("include", "glob")], cwd),
+        "skill" => one("Skill", &[("name", "skill")], cwd),
         // The policy says what it thinks of others.
         "webfetch" => one("WebFetch", &[], cwd),
         "websearch" => one("WebSearch", &[], cwd),
@@ -224,6 +233,7 @@ mod tests {
             max_turns: None,
             budget: Budget::Unlimited,
             may_ask: false,
+            skills: Vec::new(),
         };
         let expected = r#"{"*":"deny","bash":"allow","read":"allow","list":"allow","external_directory":"allow","doom_loop":"allow"}"#;
         assert_eq!(permissions(&order).to_string(), expected);

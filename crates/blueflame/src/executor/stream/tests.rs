@@ -13,6 +13,7 @@ fn order(prompt: &str) -> Order {
         max_turns: None,
         budget: blueflame_core::money::Budget::Unlimited,
         may_ask: true,
+        skills: Vec::new(),
     }
 }
 

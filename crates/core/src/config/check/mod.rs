@@ -9,6 +9,7 @@ mod gateway;
 mod limits;
 mod permissions;
 mod project;
+mod skills;
 mod validation;
 mod values;
 
@@ -51,7 +52,7 @@ fn sections(check: Check<'_>, file: &ConfigFile) -> Option<Config> {
         permissions::contradictions(check, file, permissions, validation);
     }
     let verify = check.commands("merge.verify", &file.merge.verify);
-    let skills = check.names("superpowers.skills", "a skill", &file.superpowers.skills);
+    let skills = skills::skills(check, file);
     let memory = memory(check, file);
     let hooks = hooks(check, file);
     let estimates = estimates(check, file);
@@ -72,7 +73,7 @@ fn sections(check: Check<'_>, file: &ConfigFile) -> Option<Config> {
             WavePace::Strict => WaveMode::Strict,
             WavePace::Pipelined => WaveMode::Pipelined,
         },
-        skills: if file.superpowers.enabled.value { skills } else { Vec::new() },
+        skills,
         memory,
         hooks: hooks?,
         estimates: estimates?,

@@ -17,8 +17,8 @@ pub use agents::{
 pub use limits::{Concurrency, Limits, TokenBudget};
 pub use permissions::{BashRules, Permissions};
 pub use session::{
-    Beads, DecayPolicy, Forecast, Hooks, Merge, MergeTarget, Planning, Project, Superpowers,
-    WavePace, Waves,
+    Beads, DecayPolicy, Forecast, Hooks, Merge, MergeTarget, Planning, Project, Skills,
+    Superpowers, WavePace, Waves,
 };
 pub use validation::{
     CommitFormat, FileNaming, FileScope, NamingStyle, RequireTests, Validation,
@@ -55,6 +55,7 @@ pub struct ConfigFile {
     pub merge: Merge,
     pub waves: Waves,
     pub superpowers: Superpowers,
+    pub skills: Skills,
     pub beads: Beads,
     pub hooks: Hooks,
     pub forecast: Forecast,
@@ -78,6 +79,7 @@ impl Default for ConfigFile {
             merge: Merge::default(),
             waves: Waves::default(),
             superpowers: Superpowers::default(),
+            skills: Skills::default(),
             beads: Beads::default(),
             hooks: Hooks::default(),
             forecast: Forecast::default(),

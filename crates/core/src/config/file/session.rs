@@ -92,13 +92,14 @@ pub enum WavePace {
     Pipelined,
 }
 
-/// Ways of working that agents are taught.
+/// Well-known ways of working that agents are taught, if you have them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Superpowers {
     /// Whether agents get the skills below.
     pub enabled: Spanned<bool>,
-    /// Names of the skills.
+    /// Names of skills, each of which goes to the role that it is for. Names
+    /// that they had before are understood.
     pub skills: Vec<Spanned<String>>,
 }
 
@@ -113,6 +114,40 @@ impl Default for Superpowers {
                 "brainstorm",
                 "write-plan",
             ]),
+        }
+    }
+}
+
+/// Skills of your own, by the role that gets them, and where they are found
+/// besides the usual places.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Skills {
+    /// Names of skills for the planner.
+    pub planner: Vec<Spanned<String>>,
+    /// Names of skills for workers.
+    pub worker: Vec<Spanned<String>>,
+    /// Names of skills for validators.
+    pub validator: Vec<Spanned<String>>,
+    /// Names of skills for the merger.
+    pub merger: Vec<Spanned<String>>,
+    /// Directories with skills in them, absolute or starting with `~/`. They
+    /// come before the usual places.
+    pub folders: Vec<Spanned<String>>,
+    /// Whether skills that the repository brings along may be named as well.
+    /// Whoever can change them tells your agents what to do.
+    pub trust_repository: Spanned<bool>,
+}
+
+impl Default for Skills {
+    fn default() -> Self {
+        Skills {
+            planner: Vec::new(),
+            worker: texts(&["verification-before-completion"]),
+            validator: Vec::new(),
+            merger: Vec::new(),
+            folders: Vec::new(),
+            trust_repository: false.into(),
         }
     }
 }

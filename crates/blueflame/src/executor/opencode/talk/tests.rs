@@ -15,6 +15,7 @@ fn talk(schema: Option<Value>) -> Talk {
         max_turns: None,
         budget: Budget::Unlimited,
         may_ask: false,
+        skills: Vec::new(),
     })
 }
 
