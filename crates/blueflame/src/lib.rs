@@ -22,6 +22,7 @@ pub mod exclude;
 pub mod executor;
 pub mod failure;
 pub mod file_system;
+pub mod free_memory;
 pub mod git;
 pub mod ground;
 pub mod history;

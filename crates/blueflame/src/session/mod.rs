@@ -51,9 +51,9 @@ use self::views::Views;
 pub use self::watch::{Entry, Watch};
 use crate::attempt::messages::Command;
 use crate::failure::{Failure, Kind};
+use crate::free_memory;
 use crate::history;
 use crate::journal::Writer;
-use crate::memory;
 use crate::people::{Respondent, Unanswered};
 use crate::process_tree;
 use crate::projections::{ProjectionError, Projections};
@@ -429,7 +429,7 @@ impl Session {
         if self.state.rules.memory_per_agent_mb.is_none() {
             return Ok(());
         }
-        let Some(free_mb) = memory::free_mb() else { return Ok(()) };
+        let Some(free_mb) = free_memory::free_mb() else { return Ok(()) };
         // Only what changes anything is worth a line in the journal.
         let mut then = self.state.clone();
         let event = Event::MemorySampled { free_mb };

@@ -17,6 +17,7 @@ use crate::executor::{self, find};
 use crate::failure::{Failure, Kind};
 use crate::git::Git;
 use crate::landing::{Landing, LandingError, Tip};
+use crate::memory::Recall;
 use crate::prompts::Project;
 use crate::sandbox::{self, Boundary, Terms};
 use crate::store::{SessionDir, Store};
@@ -48,6 +49,8 @@ pub struct Site {
     pub sandbox: Terms,
     /// The keys that were there when the session began, by variable.
     credentials: BTreeMap<String, String>,
+    /// What its agents are told of earlier sessions.
+    pub recall: Recall,
     /// Whether there is a person to ask while a planner works.
     pub interactive: bool,
     recordings: Vec<PathBuf>,
@@ -91,6 +94,8 @@ impl Site {
             repository.file_name().unwrap_or_default().to_string_lossy().into_owned()
         });
         let programs = programs(&config);
+        let recall =
+            Recall::for_session(&Store::find(&repository)?, config.memory.as_ref(), session.id());
         let path_variable = std::env::var("PATH").unwrap_or_default();
         let sandbox = sandbox::terms(&config.sandbox, manner.boundary, &path_variable);
         Ok(Site {
@@ -105,6 +110,7 @@ impl Site {
             path: path_variable,
             sandbox,
             credentials,
+            recall,
             interactive: manner.interactive,
             recordings,
             programs,

@@ -93,9 +93,8 @@ impl Notebook {
         imported
     }
 
-    /// Leaves out whatever has one of these keys.
-    pub fn forget(&mut self, keys: &BTreeSet<String>) {
-        self.notes.retain(|key, _| !keys.contains(key));
+    pub fn retain(&mut self, is_kept: impl Fn(&Note) -> bool) {
+        self.notes.retain(|_, note| is_kept(note));
     }
 
     /// Works out what follows from all notes together: which failures are

@@ -127,6 +127,13 @@ pub struct Beads {
     pub archive_after_wave: Spanned<bool>,
     /// Whether the reasons of failures are remembered too.
     pub include_failure_notes: Spanned<bool>,
+    /// The most tokens that a planner is told of earlier sessions; a worker gets
+    /// a quarter of it. 0 tells nobody anything.
+    #[schemars(range(max = 16_000))]
+    pub context_tokens: Spanned<u32>,
+    /// Whether `bd` gets a copy, where it is installed and the repository has a
+    /// `.beads` directory.
+    pub mirror: Spanned<bool>,
     /// Whether old memories are shortened over time.
     pub memory_decay: Spanned<bool>,
     pub decay_policy: DecayPolicy,
@@ -138,6 +145,8 @@ impl Default for Beads {
             enabled: true.into(),
             archive_after_wave: true.into(),
             include_failure_notes: true.into(),
+            context_tokens: 8_000.into(),
+            mirror: true.into(),
             memory_decay: true.into(),
             decay_policy: DecayPolicy::default(),
         }

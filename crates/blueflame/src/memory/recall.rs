@@ -1,0 +1,58 @@
+//! What a session tells its agents of earlier ones. It is looked up once, when a
+//! session begins or goes on, so that all its agents are told the same.
+
+use blueflame_core::config::Memory;
+use blueflame_core::ids::SessionId;
+use blueflame_core::lock_path::LockPath;
+use blueflame_core::memory::Notebook;
+use blueflame_core::memory::context::{self, Context, Reader};
+
+use super::keeper::{Keeper, Terms};
+use crate::store::Store;
+
+/// A worker has one task and needs less than a planner.
+const WORKERS_SHARE: usize = 4;
+
+#[derive(Clone, Debug, Default)]
+pub struct Recall {
+    notebook: Notebook,
+    tokens: usize,
+    warnings: Vec<String>,
+}
+
+impl Recall {
+    /// What there is to know at the beginning of a session. Nothing that fails
+    /// here keeps it from beginning.
+    pub fn for_session(store: &Store, config: Option<&Memory>, session: &SessionId) -> Recall {
+        let Some(config) = config else { return Recall::default() };
+        let tokens = config.context_tokens;
+        match Keeper::of(store).catch_up(&Terms::of(config)) {
+            Ok(caught_up) => {
+                let mut notebook = caught_up.notebook;
+                // Its own history reaches its agents by shorter ways.
+                notebook.retain(|note| note.session != *session);
+                Recall { notebook, tokens, warnings: caught_up.warnings }
+            }
+            Err(error) => Recall {
+                warnings: vec![format!("nothing is remembered of earlier sessions: {error}")],
+                ..Recall::default()
+            },
+        }
+    }
+
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+
+    pub fn notebook(&self) -> &Notebook {
+        &self.notebook
+    }
+
+    pub fn for_planner(&self, goal: &str) -> Option<Context> {
+        context::context(&self.notebook, Reader::Planner { goal }, self.tokens)
+    }
+
+    pub fn for_worker(&self, paths: &[LockPath]) -> Option<Context> {
+        context::context(&self.notebook, Reader::Worker { paths }, self.tokens / WORKERS_SHARE)
+    }
+}
