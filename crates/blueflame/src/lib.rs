@@ -8,6 +8,7 @@ mod amounts;
 pub mod atomic_file;
 pub mod attempt;
 pub mod books;
+pub mod bounded_run;
 mod capture;
 pub mod checks;
 pub mod cleanup;

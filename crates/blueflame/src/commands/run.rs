@@ -73,7 +73,7 @@ pub fn start(
     let proven = last_proof(store, &ready);
     let purpose = Purpose { goal, plan, proven };
     let watch = Watch::new(json);
-    let remembering = Remembering::of(&loaded, store);
+    let remembering = Remembering::of(&loaded, store.store());
     let Begun { session, directory } =
         begin_session(loaded, store, purpose, asking, ready.boundary, watch)?;
     let id = directory.id();
@@ -162,7 +162,7 @@ pub fn go_on(
     let rules = history::fold(&journal_file, None, |_| {})?.state.rules;
     loaded.config.executors.chains = rules.executors;
     let boundary = check_prerequisites(&loaded)?.boundary;
-    let remembering = Remembering::of(&loaded, store);
+    let remembering = Remembering::of(&loaded, store.store());
     let prepared = asking.prepared()?;
     let now = Timestamp::now();
     let lock = RepoLock::take(store, &Holder::this_process(id.clone(), now))?;

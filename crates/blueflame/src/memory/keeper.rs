@@ -123,7 +123,7 @@ impl Keeper {
                 warnings: Vec::new(),
             });
         }
-        let _lock = self.lock()?;
+        let _lock = self.lock("LOCK")?;
         self.bring_up(terms, |_| ()).map(|(caught_up, ())| caught_up)
     }
 
@@ -133,7 +133,7 @@ impl Keeper {
         terms: &Terms<'_>,
         notes: Vec<Note>,
     ) -> Result<(CaughtUp, Imported), MemoryError> {
-        let _lock = self.lock()?;
+        let _lock = self.lock("LOCK")?;
         self.bring_up(terms, |notebook| notebook.import(notes))
     }
 
@@ -143,7 +143,7 @@ impl Keeper {
         terms: &Terms<'_>,
         add: impl FnOnce(&mut Forgotten),
     ) -> Result<CaughtUp, MemoryError> {
-        let _lock = self.lock()?;
+        let _lock = self.lock("LOCK")?;
         let mut forgotten = self.forgotten()?;
         add(&mut forgotten);
         // The list first: whoever dies after this has forgotten all the same.
@@ -242,10 +242,15 @@ impl Keeper {
         serde_json::from_slice(&bytes).unwrap_or_default()
     }
 
-    /// One process at a time reads and writes.
-    fn lock(&self) -> Result<File, MemoryError> {
+    /// Does something that only one process at a time may do.
+    pub fn alone<T>(&self, name: &str, action: impl FnOnce() -> T) -> Result<T, MemoryError> {
+        let _lock = self.lock(name)?;
+        Ok(action())
+    }
+
+    fn lock(&self, name: &str) -> Result<File, MemoryError> {
         fs::create_dir_all(&self.root).map_err(failed("make", &self.root))?;
-        let path = self.root.join("LOCK");
+        let path = self.root.join(name);
         let open = OpenOptions::new().write(true).create(true).truncate(false).open(&path);
         let file = open.map_err(failed("open", &path))?;
         let deadline = Instant::now() + PATIENCE;

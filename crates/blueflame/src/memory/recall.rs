@@ -21,16 +21,16 @@ pub struct Recall {
 }
 
 impl Recall {
-    /// What there is to know at the beginning of a session. Nothing that fails
-    /// here keeps it from beginning.
-    pub fn for_session(store: &Store, config: Option<&Memory>, session: &SessionId) -> Recall {
+    /// What there is to know, but for what a session itself has left. Nothing that
+    /// fails here keeps it from beginning.
+    pub fn of(store: &Store, config: Option<&Memory>, session: Option<&SessionId>) -> Recall {
         let Some(config) = config else { return Recall::default() };
         let tokens = config.context_tokens;
         match Keeper::of(store).catch_up(&Terms::of(config)) {
             Ok(caught_up) => {
                 let mut notebook = caught_up.notebook;
                 // Its own history reaches its agents by shorter ways.
-                notebook.retain(|note| note.session != *session);
+                notebook.retain(|note| Some(&note.session) != session);
                 Recall { notebook, tokens, warnings: caught_up.warnings }
             }
             Err(error) => Recall {

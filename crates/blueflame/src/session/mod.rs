@@ -6,6 +6,7 @@
 //! it, so that the loop is always ready to record and to stop.
 
 mod agents;
+mod archive;
 pub mod bench;
 mod brief;
 mod checking;
@@ -369,6 +370,9 @@ impl Session {
             (Action::RunHook { number, occasion }, _) => hooks::run(self, number, &occasion),
             (Action::Ask { gate }, _) => self.ask(&gate),
             (Action::Withdraw { .. }, _) => self.desk.withdraw(),
+            (Action::StartCycle { .. }, Event::CycleStarted { cycle: 2.., .. }) => {
+                archive::after_cycle(self);
+            }
             _ => {}
         }
     }

@@ -95,7 +95,7 @@ impl Site {
         });
         let programs = programs(&config);
         let recall =
-            Recall::for_session(&Store::find(&repository)?, config.memory.as_ref(), session.id());
+            Recall::of(&Store::find(&repository)?, config.memory.as_ref(), Some(session.id()));
         let path_variable = std::env::var("PATH").unwrap_or_default();
         let sandbox = sandbox::terms(&config.sandbox, manner.boundary, &path_variable);
         Ok(Site {

@@ -10,6 +10,9 @@ mod evidence;
 mod executors;
 mod gates;
 mod hooks;
+#[path = "../agents/install.rs"]
+mod install;
+mod memory;
 mod money;
 mod obstacles;
 mod outcomes;
