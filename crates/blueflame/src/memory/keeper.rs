@@ -127,6 +127,14 @@ impl Keeper {
         self.bring_up(terms, |_| ()).map(|(caught_up, ())| caught_up)
     }
 
+    /// The notes as they were last written. Changes nothing.
+    pub fn look(&self) -> Result<Notebook, MemoryError> {
+        let forgotten = self.forgotten()?;
+        let mut notebook = self.read()?.notebook;
+        notebook.retain(|note| !forgotten.has(note));
+        Ok(notebook)
+    }
+
     /// Takes over notes of others.
     pub fn import(
         &self,

@@ -1,11 +1,12 @@
 //! What a session tells its agents of earlier ones. It is looked up once, when a
 //! session begins or goes on, so that all its agents are told the same.
 
-use blueflame_core::config::Memory;
+use blueflame_core::config::{Config, ConfigFile, Memory};
+use blueflame_core::forecast::Estimates;
 use blueflame_core::ids::SessionId;
 use blueflame_core::lock_path::LockPath;
-use blueflame_core::memory::Notebook;
 use blueflame_core::memory::context::{self, Context, Reader};
+use blueflame_core::memory::{Notebook, learned};
 
 use super::keeper::{Keeper, Terms};
 use crate::store::Store;
@@ -40,12 +41,25 @@ impl Recall {
         }
     }
 
-    pub fn warnings(&self) -> &[String] {
-        &self.warnings
+    /// The same without bringing anything up to date, for those who only look.
+    pub fn as_it_is(store: &Store, config: Option<&Memory>) -> Recall {
+        let Some(config) = config else { return Recall::default() };
+        match Keeper::of(store).look() {
+            Ok(notebook) => {
+                Recall { notebook, tokens: config.context_tokens, warnings: Vec::new() }
+            }
+            Err(error) => Recall { warnings: vec![error.to_string()], ..Recall::default() },
+        }
     }
 
-    pub fn notebook(&self) -> &Notebook {
-        &self.notebook
+    /// What agent runs will probably take and cost, by what they took and cost.
+    pub fn estimates(&self, config: &Config, file: &ConfigFile) -> Estimates {
+        let by_hand = file.forecast.by_hand();
+        learned::learn(&self.notebook, &config.estimates, &config.executors.chains, &by_hand)
+    }
+
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
     }
 
     pub fn for_planner(&self, goal: &str) -> Option<Context> {

@@ -73,7 +73,7 @@ impl Site {
         began: Timestamp,
         manner: Manner,
     ) -> Result<Site, Failure> {
-        let Loaded { config, path, repository, fingerprint, .. } = loaded;
+        let Loaded { config, file, path, repository, fingerprint, .. } = loaded;
         let missing = |error: &dyn std::fmt::Display| Failure::new(Kind::Missing, error);
         let common = Git::in_dir(&repository).common_dir().map_err(|error| missing(&error))?;
         let workspaces = Workspaces::new(
@@ -96,6 +96,7 @@ impl Site {
         let programs = programs(&config);
         let recall =
             Recall::of(&Store::find(&repository)?, config.memory.as_ref(), Some(session.id()));
+        let estimates = recall.estimates(&config, &file);
         let path_variable = std::env::var("PATH").unwrap_or_default();
         let sandbox = sandbox::terms(&config.sandbox, manner.boundary, &path_variable);
         Ok(Site {
@@ -115,7 +116,7 @@ impl Site {
             recordings,
             programs,
             project_name,
-            config,
+            config: Config { estimates, ..config },
             repository,
             session,
         })

@@ -57,7 +57,7 @@ pub fn learn(
     usual: &Estimates,
     executors: &PerRole<Vec<ExecutorName>>,
     by_hand: &PerRole<SetByHand>,
-) -> (Estimates, Option<Learned>) {
+) -> Estimates {
     let mut estimates = usual.clone();
     let mut roles = Vec::new();
     let mut sessions = 0;
@@ -84,8 +84,8 @@ pub fn learn(
             roles.push(learned);
         }
     }
-    let learned = (!roles.is_empty()).then_some(Learned { sessions, roles });
-    (estimates, learned)
+    estimates.learned = (!roles.is_empty()).then_some(Learned { sessions, roles });
+    estimates
 }
 
 /// What one session tells of a role and an executor.

@@ -165,22 +165,21 @@ fn estimates_are_learned_once_there_is_enough() {
     };
     let by_hand = PerRole::default();
     let few = settled((0..2).map(|number| cost(number, 100, 200_000)));
-    assert_eq!(learned::learn(&few, &usual, &executors("claude"), &by_hand), (usual.clone(), None));
+    assert_eq!(learned::learn(&few, &usual, &executors("claude"), &by_hand), usual);
 
     let book = settled((0..30).map(|number| cost(number, 90 + u64::from(number), 200_000)));
-    let (estimates, learned) = learned::learn(&book, &usual, &executors("claude"), &by_hand);
+    let estimates = learned::learn(&book, &usual, &executors("claude"), &by_hand);
     assert_eq!((estimates.worker.seconds, estimates.worker.cost.micros()), (109, 200_000));
     assert_eq!(estimates.validator, usual.validator);
-    let learned = learned.unwrap();
+    let learned = estimates.learned.unwrap();
     assert_eq!((learned.sessions, learned.roles[0].runs), (20, 40));
     assert_eq!(learned.roles[0].time_off_percent, Some(5));
     assert_eq!(learned.roles[0].cost_off_percent, Some(0));
 
-    let (other, none) = learned::learn(&book, &usual, &executors("codex"), &by_hand);
-    assert_eq!((other, none), (usual.clone(), None));
+    assert_eq!(learned::learn(&book, &usual, &executors("codex"), &by_hand), usual);
     let time_set =
         PerRole { worker: learned::SetByHand { time: true, cost: false }, ..PerRole::default() };
-    let (estimates, _) = learned::learn(&book, &usual, &executors("claude"), &time_set);
+    let estimates = learned::learn(&book, &usual, &executors("claude"), &time_set);
     assert_eq!(estimates.worker.seconds, usual.worker.seconds);
     assert_eq!(estimates.worker.cost.micros(), 200_000);
 }

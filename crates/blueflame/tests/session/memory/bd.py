@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/env -S python3 -I -S
 """Stands in for `bd`: checks what it is given, and keeps its own issues.
 
 The real program was not run. This knows the part of its command line that is

@@ -1,5 +1,6 @@
 //! What is remembered from one session to the next, with the real program.
 
+mod many;
 mod mirror;
 
 use std::fs;
@@ -216,11 +217,12 @@ fn what_landed_is_remembered_before_the_session_is_over() {
     let script = Script::new()
         .reply(json!({"when": {"role": "planner"}, "output": plan_value(&tasks)}))
         .works("task-001", &[("src/a.txt", "a\n")])
-        .idles("task-002", 1)
         .attempt("task-002", 2, &[crate::script::bash("sh wait.sh go")])
+        .works("task-002", &[("src/b.txt", "b\n")])
         .passes();
     let stage = Stage::new("limits: {max_retries: 0}\n").script(&script).decisions(
-        "plan: [approve]\nchangesets: {'*': approve}\nsession: [{continue: [task-002]}, stop]\n",
+        "plan: [approve]\nchangesets: {one: approve, two: {reject: \"Not like this.\"}}\n\
+         session: [continue, stop]\n",
     );
     let mut running = stage.begin();
     running.wait_for_event("cycle.started", 2);
@@ -230,7 +232,11 @@ fn what_landed_is_remembered_before_the_session_is_over() {
     });
     stage.signal("go");
     let _ = running.end();
-    assert!(kinds(&notes(&stage)).contains(&"session"));
+    let notes = notes(&stage);
+    assert!(kinds(&notes).contains(&"session"));
+    let decision = notes.iter().find(|note| note["kind"] == "decision").unwrap();
+    assert_eq!(decision["title"], "rejected changeset two.c1: Not like this.");
+    assert_eq!(decision["paths"], json!(["src/b.txt"]));
 }
 
 /// Whether a directory has anything in it that `bd` or we would have made.

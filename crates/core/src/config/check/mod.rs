@@ -149,5 +149,6 @@ fn estimates(check: Check<'_>, file: &ConfigFile) -> Option<Estimates> {
         check_seconds: check_time?.as_secs(),
         accepts: !file.validation.acceptance.is_empty(),
         verifies: !file.merge.verify.is_empty(),
+        learned: None,
     })
 }

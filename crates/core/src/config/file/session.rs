@@ -4,6 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::texts;
+use crate::memory::learned::SetByHand;
+use crate::rules::PerRole;
 use crate::yaml::{DurationText, Spanned};
 
 /// The repository that is worked on.
@@ -222,6 +224,22 @@ pub struct Forecast {
     /// Time of the acceptance commands of one task, and of `merge.verify` on one
     /// changeset.
     pub check_time: Spanned<DurationText>,
+}
+
+impl Forecast {
+    /// What the person said about it, which nothing that is learned replaces.
+    pub fn by_hand(&self) -> PerRole<SetByHand> {
+        let set = |time: &Spanned<DurationText>, usd: &Spanned<f64>| SetByHand {
+            time: time.span.is_some(),
+            cost: usd.span.is_some(),
+        };
+        PerRole {
+            planner: set(&self.planner_time, &self.planner_usd),
+            worker: set(&self.worker_time, &self.worker_usd),
+            validator: set(&self.validator_time, &self.validator_usd),
+            merger: SetByHand::default(),
+        }
+    }
 }
 
 impl Default for Forecast {
