@@ -55,16 +55,22 @@ pub struct Bead {
     pub compaction_level: Option<u8>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub original_size: Option<u64>,
-    #[serde(default, skip_serializing_if = "Map::is_empty")]
-    pub metadata: Map<String, Value>,
+    #[serde(default)]
+    pub metadata: Metadata,
+}
+
+/// What Beads keeps beside an issue, as far as it is ours.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Metadata {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blueflame: Option<Note>,
 }
 
 impl Bead {
     pub fn of(note: &Note) -> Bead {
-        let payload = payload(note);
-        let written = payload.to_string();
-        let mut metadata = Map::new();
-        metadata.insert(LABEL.to_owned(), payload);
+        // The text is in the description.
+        let bare = Note { text: String::new(), ..note.clone() };
+        let written = serde_json::to_string(&bare).unwrap_or_default();
         Bead {
             id: id(&note.key),
             title: clipped(
@@ -92,30 +98,18 @@ impl Bead {
             labels: labels(note),
             compaction_level: note.shortened_from.map(|_| 1),
             original_size: note.shortened_from,
-            metadata,
+            metadata: Metadata { blueflame: Some(bare) },
         }
     }
 
     /// The note that it is of; `None` if it is nobody's of ours.
-    pub fn note(&self) -> Option<Note> {
-        let text = self.description.rfind(FENCE).map_or("", |at| &self.description[..at]);
-        let read = |value: &Value| {
-            let mut note = serde_json::from_value::<Note>(value.clone()).ok()?;
-            text.clone_into(&mut note.text);
-            (note.key == self.external_ref || self.external_ref.is_empty()).then_some(note)
-        };
-        self.metadata.get(LABEL).and_then(read).or_else(|| {
-            let (_, fenced) = self.description.rsplit_once(FENCE)?;
-            let payload = serde_json::from_str(fenced.strip_suffix(FENCE_END)?).ok()?;
-            read(&payload)
-        })
+    pub fn note(self) -> Option<Note> {
+        let (text, fenced) = self.description.rsplit_once(FENCE).unwrap_or_default();
+        let of_fence = || serde_json::from_str(fenced.strip_suffix(FENCE_END)?).ok();
+        let note: Note = self.metadata.blueflame.or_else(of_fence)?;
+        let is_ours = self.external_ref.is_empty() || note.key == self.external_ref;
+        is_ours.then(|| Note { text: text.to_owned(), ..note })
     }
-}
-
-/// A note without its text, which is in the description.
-fn payload(note: &Note) -> Value {
-    let bare = Note { text: String::new(), ..note.clone() };
-    serde_json::to_value(&bare).unwrap_or_default()
 }
 
 fn reason(note: &Note) -> &'static str {
@@ -237,9 +231,9 @@ mod tests {
     #[test]
     fn a_note_comes_back_with_metadata_or_without() {
         let mut bead = Bead::of(&note());
-        assert_eq!(bead.note(), Some(note()));
-        bead.metadata.clear();
-        assert_eq!(bead.note(), Some(note()));
+        assert_eq!(bead.clone().note(), Some(note()));
+        bead.metadata = Metadata::default();
+        assert_eq!(bead.clone().note(), Some(note()));
         bead.description = "Somebody else's.".into();
         assert_eq!(bead.note(), None);
     }

@@ -20,7 +20,7 @@ impl Forgotten {
     }
 
     pub fn text(&self) -> String {
-        self.entries.iter().map(|entry| format!("{entry}\n")).collect()
+        self.entries.iter().flat_map(|entry| [entry.as_str(), "\n"]).collect()
     }
 
     pub fn note(&mut self, note: &Note) {

@@ -11,6 +11,7 @@ use blueflame_core::config::{Decay, Memory};
 use blueflame_core::ids::SessionId;
 use blueflame_core::memory::harvest::{Harvest, Reasons};
 use blueflame_core::memory::{Imported, Note, Notebook};
+use serde::{Deserialize, Serialize};
 
 use super::bead::{Skipped, read_lines, write_lines};
 use super::forgotten::Forgotten;
@@ -86,8 +87,14 @@ pub struct Keeper {
     root: PathBuf,
 }
 
-/// What of each journal was looked at: its length then.
-type Seen = BTreeMap<SessionId, u64>;
+/// What the notes were made from.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Seen {
+    /// What the configuration said then.
+    terms: String,
+    /// How long each journal was.
+    journals: BTreeMap<SessionId, u64>,
+}
 
 /// The notes as they are on the disk.
 #[derive(Debug)]
@@ -172,12 +179,15 @@ impl Keeper {
         let OnDisk { bytes, mut notebook, whole, mut warnings } = self.read()?;
         let forgotten = self.forgotten()?;
         // Notes that were lost are somewhere in the journals.
-        let seen = if whole { self.seen() } else { Seen::new() };
-        let mut now = Seen::new();
+        let seen = if whole { self.seen() } else { Seen::default() };
+        // Another version may read more out of a journal.
+        let terms_now = format!("{} {terms:?}", env!("CARGO_PKG_VERSION"));
+        let mut now = Seen { terms: terms_now, journals: BTreeMap::new() };
+        let same_terms = seen.terms == now.terms;
         for session in self.store.sessions()? {
             let journal = self.store.session(&session).journal();
             let length = fs::metadata(&journal).map_or(0, |it| it.len());
-            if seen.get(&session) != Some(&length) {
+            if !same_terms || seen.journals.get(&session) != Some(&length) {
                 match harvested(&journal, terms) {
                     Ok(Some(notes)) => notebook.replace(&session, notes),
                     Ok(None) => {}
@@ -185,9 +195,14 @@ impl Keeper {
                         .push(format!("nothing is remembered of session {session}: {error}")),
                 }
             }
-            now.insert(session, length);
+            now.journals.insert(session, length);
         }
+        let before = notebook.clone();
         let changed = change(&mut notebook);
+        if now == seen && notebook == before && notebook.notes().all(|note| !forgotten.has(note)) {
+            // Nothing that it follows from is different.
+            return Ok((CaughtUp { notebook, forgotten, warnings }, changed));
+        }
         // Before, so that nothing follows from what is forgotten; and after, for
         // what followed all the same.
         notebook.retain(|note| !forgotten.has(note));

@@ -10,6 +10,7 @@ mod evidence;
 mod executors;
 mod gates;
 mod hooks;
+#[expect(dead_code, reason = "other programs are for other tests")]
 #[path = "../agents/install.rs"]
 mod install;
 mod memory;

@@ -5,6 +5,7 @@
 //! that came off is told while there is one of them that is not.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 
 use super::note::{Kind, Note};
 use super::{Notebook, decay, learned, wording};
@@ -159,7 +160,8 @@ pub fn context(notebook: &Notebook, reader: Reader<'_>, tokens: usize) -> Option
         }
     }
     if !missing.is_empty() {
-        text.push_str(&format!("Left out for want of room: {}.\n", missing.join(", ")));
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "Left out for want of room: {}.", missing.join(", "));
     }
     text.truncate(text.trim_end().len());
     Some(Context { text, told, left_out: omitted })
@@ -268,7 +270,7 @@ impl Candidate {
         let paths: Vec<&str> = note.paths.iter().map(LockPath::as_str).collect();
         let mut head = format!("- {} {}", note.session, wording::line(&note.title, SHORT));
         if !paths.is_empty() {
-            head.push_str(&format!(" [{}]", wording::line(&paths.join(" "), SHORT / 2)));
+            let _ = write!(head, " [{}]", wording::line(&paths.join(" "), SHORT / 2));
         }
         let (text, _) = decay::without_landed(&note.text);
         let mut full = head.clone();

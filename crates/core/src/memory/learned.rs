@@ -1,7 +1,7 @@
 //! What earlier sessions say about time and money, once there are enough of
 //! them, and how far off that would have been so far.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
@@ -148,12 +148,12 @@ fn estimate(samples: &[Sample]) -> Option<Estimate> {
 /// nothing if none did anything.
 pub(super) fn table(notebook: &Notebook) -> Option<String> {
     let costs = notebook.notes().filter(|note| note.kind == Kind::Cost);
-    let seen: BTreeMap<(Role, ExecutorName), ()> = costs
+    let seen: BTreeSet<(Role, ExecutorName)> = costs
         .flat_map(|note| &note.figures)
-        .map(|figure| ((figure.role, figure.executor.clone()), ()))
+        .map(|figure| (figure.role, figure.executor.clone()))
         .collect();
     let lines: Vec<String> = seen
-        .into_keys()
+        .into_iter()
         .filter_map(|(role, executor)| {
             let samples = samples(notebook, role, &executor);
             let runs: u32 = samples.iter().map(|sample| sample.runs).fold(0, u32::saturating_add);

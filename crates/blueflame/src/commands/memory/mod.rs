@@ -104,13 +104,11 @@ impl Desk<'_> {
         if arguments.json {
             return stdout::write(&page::context_document(context.as_ref()));
         }
-        match context {
-            Some(context) => stdout::write(&page::context(&context)),
-            None => {
-                eprintln!("there is nothing to tell");
-                Ok(())
-            }
-        }
+        let Some(context) = context else {
+            eprintln!("there is nothing to tell");
+            return Ok(());
+        };
+        stdout::write(&page::context(&context))
     }
 
     fn forget(&self, arguments: &MemoryForget) -> Result<(), Failure> {
@@ -130,8 +128,12 @@ impl Desk<'_> {
             }
         }
         let after = self.keeper.forget(&terms, |forgotten| {
-            sessions.iter().for_each(|session| forgotten.session(session));
-            notes.iter().for_each(|note| forgotten.note(note));
+            for session in &sessions {
+                forgotten.session(session);
+            }
+            for note in &notes {
+                forgotten.note(note);
+            }
         })?;
         let gone = before.notes().filter(|note| after.notebook.get(&note.key).is_none()).count();
         eprintln!("{} forgotten", count(gone, "note"));

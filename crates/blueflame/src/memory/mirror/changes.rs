@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use blueflame_core::memory::Notebook;
 
 use super::super::Forgotten;
-use super::super::bead::{Bead, LABEL};
+use super::super::bead::{Bead, LABEL, Metadata};
 use super::answer::Row;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -80,6 +80,6 @@ fn emptied(key: &str) -> Bead {
         labels: vec![LABEL.to_owned()],
         compaction_level: None,
         original_size: None,
-        metadata: serde_json::Map::new(),
+        metadata: Metadata::default(),
     }
 }

@@ -162,7 +162,7 @@ pub const INIT: [&str; 6] =
 
 /// The words that say what is in a bead. Each is one word, whatever it begins with.
 fn content(bead: &Bead) -> Vec<String> {
-    let metadata = Value::Object(bead.metadata.clone()).to_string();
+    let metadata = serde_json::to_string(&bead.metadata).unwrap_or_default();
     vec![
         format!("--title={}", bead.title),
         format!("--description={}", bead.description),
