@@ -9,6 +9,7 @@ use jiff::Timestamp;
 
 use super::keeper::{CaughtUp, Keeper, Terms};
 use super::mirror::{self, Bd, Mirrored, Patience, Pending, Unusable};
+use crate::commands::run::runtime;
 use crate::config_file::Loaded;
 use crate::people::sheet::count;
 use crate::stderr::eprintln;
@@ -61,9 +62,25 @@ impl Remembering {
             eprintln!("warning: {warning}");
         }
         let notes = count(caught_up.notebook.len(), "note");
-        let copied = self.copy(&caught_up, Patience::default());
+        let copied = self.copy_unless_interrupted(caught_up);
         eprintln!("memory: {notes}, shown by `blueflame memory`{}", copied.told());
         copied.warn();
+    }
+
+    /// Brings the copy up to date while the person has the patience. The session has
+    /// left a handler for Ctrl-C behind, so nothing else would end this.
+    fn copy_unless_interrupted(&self, caught_up: CaughtUp) -> Copied {
+        let failed = |why: &str| Copied::Failed(why.to_owned());
+        let (tell, told) = tokio::sync::oneshot::channel();
+        let copier = self.clone();
+        std::thread::spawn(move || tell.send(copier.copy(&caught_up, Patience::default())));
+        let Ok(runtime) = runtime() else { return failed("there is no runtime to wait in") };
+        runtime.block_on(async {
+            tokio::select! {
+                copied = told => copied.unwrap_or_else(|_| failed("it broke off")),
+                _ = tokio::signal::ctrl_c() => failed("interrupted"),
+            }
+        })
     }
 
     /// Brings the copy up to date, and says only what went wrong.
