@@ -238,31 +238,35 @@ impl Directory {
     /// calls [`end_leftovers`](Self::end_leftovers) before anything else is
     /// done in that workspace.
     pub fn standing(&self) -> Result<Standing, DirectoryError> {
-        // The lock first: a process that ends after this look has sealed its
-        // result before it let go of the lock.
-        let mut held = self.is_held()?;
-        if let Some(sealed) = self.result()? {
-            return Ok(Standing::Ended(Box::new(sealed)));
-        }
-        let registered: Option<Registered> = read(&self.process_file())?;
-        let gone = |it: &Registered| !process_tree::is_running(&it.process);
         let until = Instant::now() + LOOKING;
-        while held && registered.as_ref().is_some_and(gone) && Instant::now() < until {
-            // A program that it was about to start when it died has the lock
-            // for a moment longer. Or another process takes it up right now.
-            std::thread::sleep(Duration::from_millis(10));
-            held = self.is_held()?;
-        }
-        Ok(match (held, registered) {
-            (true, registered) => Standing::Running(registered),
-            // No agent is started before its process is registered.
-            (false, None) => Standing::NotStarted,
-            (false, Some(registered)) => {
-                let same_boot = registered.process.boot_id == process_tree::boot_id();
-                let spend = if same_boot { self.last_spend()? } else { None };
-                Standing::Lost { spend }
+        loop {
+            // The lock first: a process that ends after this look has sealed its
+            // result before it let go of the lock.
+            let held = self.is_held()?;
+            if let Some(sealed) = self.result()? {
+                return Ok(Standing::Ended(Box::new(sealed)));
             }
-        })
+            let registered: Option<Registered> = read(&self.process_file())?;
+            let alive = registered.as_ref().is_some_and(|it| process_tree::is_running(&it.process));
+            // A program that it was about to start when it died has the lock for a
+            // moment longer; or a process has taken it up, or let go of it, since we
+            // looked at the lock. Neither is how it stands.
+            let settled = registered.is_none() || held == alive;
+            if !settled && Instant::now() < until {
+                std::thread::sleep(Duration::from_millis(10));
+                continue;
+            }
+            return Ok(match registered {
+                registered if held || alive => Standing::Running(registered),
+                // No agent is started before its process is registered.
+                None => Standing::NotStarted,
+                Some(registered) => {
+                    let same_boot = registered.process.boot_id == process_tree::boot_id();
+                    let spend = if same_boot { self.last_spend()? } else { None };
+                    Standing::Lost { spend }
+                }
+            });
+        }
     }
 
     /// What the reports say it spent, as far as they go.

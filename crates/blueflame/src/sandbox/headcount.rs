@@ -1,7 +1,9 @@
 //! A limit on processes that holds for root as well.
 //!
 //! The kernel's usual limit on processes is not for root. A control group
-//! counts them whoever they belong to, and only root can make one here.
+//! counts them whoever they belong to, and only root can make one here. It is for
+//! sandboxes without a process namespace, and for kernels whose namespaces cannot
+//! have few numbers.
 
 use std::fs::{self, File};
 use std::io::{self, Write};

@@ -27,6 +27,7 @@ use rustix::thread::{
 };
 
 use super::headcount::Headcount;
+use super::limits::Counting;
 use super::plan::{Plan, Tier};
 use super::syscalls::{self, Forked};
 use super::watch::{LOOK, Watch, Whom};
@@ -75,7 +76,7 @@ pub(super) fn exec(program: &[OsString]) -> io::Result<Infallible> {
 
 fn namespaces(plan: &Plan, program: &[OsString]) -> io::Result<Infallible> {
     let here = env::current_dir()?;
-    let headcount = limits::headcount(&plan.limits);
+    let counting = limits::counting(&plan.limits);
     let (user, group) = (geteuid().as_raw(), getegid().as_raw());
     syscalls::unshare(
         UnshareFlags::NEWUSER
@@ -99,7 +100,10 @@ fn namespaces(plan: &Plan, program: &[OsString]) -> io::Result<Infallible> {
     match syscalls::fork()? {
         Forked::Parent { child } => {
             drop((lifeline, tell, go));
-            let mut headcount = headcount.ok().flatten();
+            let mut headcount = match counting {
+                Ok(Counting::Group(headcount)) => Some(headcount),
+                Ok(Counting::Usual | Counting::Numbers(_)) | Err(_) => None,
+            };
             let counted = headcount.as_mut().map_or(Ok(()), |group| group.count(child));
             let counted = counted.map_err(|error| error.to_string());
             serde_json::to_writer(release, &counted)?;
@@ -107,12 +111,11 @@ fn namespaces(plan: &Plan, program: &[OsString]) -> io::Result<Infallible> {
         }
         Forked::Child => {
             drop((held, told, release));
-            if let Err(error) = headcount {
-                limits::few_numbers(&plan.limits).or_else(|other| {
-                    let why = io::Error::other(format!("{error}; {other}"));
-                    limits::uncounted(&plan.limits, &why)
-                })?;
-            }
+            let counted = counting.and_then(|counting| match counting {
+                Counting::Numbers(most) => limits::few_numbers(most),
+                Counting::Usual | Counting::Group(_) => Ok(()),
+            });
+            counted.or_else(|error| limits::uncounted(&plan.limits, &error))?;
             first_inside(plan, program, &here, Ends { lifeline: lifeline.into(), tell, go })
         }
     }

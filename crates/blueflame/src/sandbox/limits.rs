@@ -4,6 +4,7 @@ use std::fs;
 use std::io;
 
 use blueflame_core::config::ProcessLimit;
+use rustix::fs::{Access, access};
 use rustix::process::{Resource, Rlimit, geteuid, getrlimit, setrlimit};
 
 use super::headcount::Headcount;
@@ -62,24 +63,48 @@ pub(super) fn headcount(limits: &Limits) -> io::Result<Option<Headcount>> {
     }
 }
 
-/// What is left for root without a control group, in a process namespace of its
-/// own: few numbers for processes.
-pub(super) fn few_numbers(limits: &Limits) -> io::Result<()> {
-    let release = rustix::system::uname();
-    // Before that the number was the machine's, and root could change it.
-    if version(&release.release().to_string_lossy()) < (6, 14) {
-        return Err(io::Error::other("process numbers are the whole machine's before Linux 6.14"));
-    }
-    match limits.processes {
-        Some(most) => fs::write(NUMBERS, (most + RESERVED).to_string()),
-        None => Ok(()),
+/// What counts the processes of root in a process namespace of its own.
+#[derive(Debug)]
+pub(super) enum Counting {
+    /// The kernel's usual limit holds, or there is none.
+    Usual,
+    /// The namespace has so few numbers for processes.
+    Numbers(u64),
+    Group(Headcount),
+}
+
+/// Few numbers where they can be had: nobody has to be moved into anything, which
+/// takes longer than all the rest of a start.
+pub(super) fn counting(limits: &Limits) -> io::Result<Counting> {
+    match limits.processes.filter(|_| geteuid().is_root()) {
+        Some(most) if numbers_are_settable() => Ok(Counting::Numbers(most)),
+        _ => Ok(headcount(limits)?.map_or(Counting::Usual, Counting::Group)),
     }
 }
 
-const NUMBERS: &str = "/proc/sys/kernel/pid_max";
+fn numbers_are_settable() -> bool {
+    let release = rustix::system::uname();
+    // Before that the number was the machine's, and root could change it.
+    version(&release.release().to_string_lossy()) >= (6, 14)
+        && [HIGHEST, LAST].iter().all(|path| access(*path, Access::WRITE_OK).is_ok())
+}
 
-/// Numbers that are given out once and then no more, and the one past the end.
-const RESERVED: u64 = 301;
+/// Leaves as many numbers as there may be processes, to be called by the first
+/// process in a namespace.
+pub(super) fn few_numbers(most: u64) -> io::Result<()> {
+    fs::write(HIGHEST, (most + RESERVED).to_string())?;
+    // The reserved ones would be given out a first time.
+    fs::write(LAST, (RESERVED - 1).to_string())
+}
+
+/// One more than the highest number that is given out.
+const HIGHEST: &str = "/proc/sys/kernel/pid_max";
+
+/// The number that was given out last.
+const LAST: &str = "/proc/sys/kernel/ns_last_pid";
+
+/// The kernel does not go back below this number.
+const RESERVED: u64 = 300;
 
 fn version(release: &str) -> (u32, u32) {
     let mut numbers = release.split(|it: char| !it.is_ascii_digit()).map(str::parse);

@@ -8,7 +8,7 @@ use std::process::{Command as Program, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use blueflame::attempt::directory::{Directory, Standing};
+use blueflame::attempt::directory::{Directory, Registered, Standing};
 use blueflame::attempt::link;
 use blueflame::attempt::messages::Report;
 use blueflame::attempt::sealed::Ending;
@@ -161,6 +161,25 @@ echo '{"type":"result","subtype":"success","is_error":false,"stop_reason":"end_t
     assert!(detail.contains("its result could not be kept"), "{detail}");
 }
 
+/// The lock is looked at before the file that says who it is. Whoever begins in
+/// between must not be taken for one that is gone: its work would be done twice.
+#[test]
+fn one_that_begins_while_it_is_looked_at_is_not_lost() {
+    let stage = acted_by("exit 0");
+    let directory = Directory::create(&stage.env.path("attempt"), &stage.spec).unwrap();
+    drop(directory.take_up().unwrap());
+    let process = process_tree::identify(std::process::id()).unwrap();
+    let registered = Registered { process, sockets: stage.env.path("sockets") };
+    directory.register(&registered).unwrap();
+    let standing = std::thread::scope(|scope| {
+        let looking = scope.spawn(|| directory.standing().unwrap());
+        std::thread::sleep(Duration::from_millis(100));
+        let _running = directory.take_up().unwrap();
+        looking.join().unwrap()
+    });
+    assert_eq!(standing, Standing::Running(Some(registered)));
+}
+
 #[test]
 fn looking_disturbs_nobody() {
     let stage = acted_by("exec sleep 600").with(|spec| spec.limits.grace = Duration::ZERO);
@@ -177,7 +196,8 @@ fn looking_disturbs_nobody() {
         for _ in 0..4 {
             scope.spawn(|| {
                 while !enough.load(Ordering::Relaxed) {
-                    directory.standing().unwrap();
+                    let standing = directory.standing().unwrap();
+                    assert!(!matches!(standing, Standing::Lost { .. }), "it has not even begun");
                 }
             });
         }

@@ -161,6 +161,8 @@ impl Manner {
         match self {
             Manner::FullDisk => refused(70, "No space left on device"),
             Manner::BrokenDisk => refused(70, "Input/output error"),
+            // The configuration is read first, which asks git where the repository is.
+            Manner::Git if told.code == Some(2) => told.stderr.contains("`git rev-parse"),
             Manner::Git => [3, 70].into_iter().any(|code| refused(code, "git")),
             _ => false,
         }

@@ -111,7 +111,11 @@ fn battle(seed: u64, undisturbed: &Ledger) -> u64 {
         Manner::Blackout | Manner::Git => ledger.repository == undisturbed.repository,
         _ => ledger == *undisturbed,
     };
-    assert!(same, "after {kills} deaths ({manner:?}):\n{ledger:#?}\nand not\n{undisturbed:#?}");
+    assert!(
+        same,
+        "after {kills} deaths ({manner:?}):\n{ledger:#?}\nand not\n{undisturbed:#?}\n{}",
+        unusual(&stage)
+    );
     kills
 }
 
@@ -124,6 +128,14 @@ fn different_events(stage: &Stage) -> usize {
         format!("{} {}", it["t"], it["d"])
     };
     stage.journal().into_iter().map(anonymous).collect::<BTreeSet<_>>().len()
+}
+
+/// What may have been done twice: agents that did not end as usual, and how often
+/// each attempt asked the model.
+fn unusual(stage: &Stage) -> String {
+    let kinds = ["agent.lost", "agent.start_failed"];
+    let events = kinds.iter().flat_map(|kind| stage.events(kind)).map(|it| format!("{it}\n"));
+    events.chain([format!("{:#?}", stage.requests())]).collect()
 }
 
 /// What the journal has of late.
