@@ -6,6 +6,13 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+mod memory;
+
+pub use memory::{
+    Memory, MemoryArguments, MemoryExport, MemoryForget, MemoryImport, MemoryInit, MemoryList,
+    MemoryShow, NoteKind,
+};
+
 /// Lead a team of AI coding agents on a git repository.
 ///
 /// You plan and approve; agents work in isolation; Blue Flame schedules,
@@ -112,6 +119,15 @@ pub enum Command {
     /// With --prove the boundaries are attacked instead of looked at.
     #[command(after_help = DOCTOR_EXAMPLES)]
     Doctor(Doctor),
+    /// Look at what sessions have left to know, and forget it
+    ///
+    /// Every session leaves notes: what failed and why, what you decided, what went
+    /// wrong more than once, what landed and what it took. The next planner is told
+    /// of them within a bound, and each worker of those that touch its files. They
+    /// follow from the journals, cost no tokens, and stay in this repository's git
+    /// directory.
+    #[command(after_help = memory::MEMORY_EXAMPLES)]
+    Memory(MemoryArguments),
     /// Check or show the configuration, or print its JSON Schema
     Config {
         #[command(subcommand)]

@@ -11,6 +11,7 @@ use std::fmt::Write as _;
 
 use blueflame_core::gate::Gate;
 use blueflame_core::ids::{SessionId, TaskId};
+use blueflame_core::memory::learned::{Learned, LearnedRole};
 use blueflame_core::projection::{self, StageView};
 use blueflame_core::state::merging::Publishing;
 use blueflame_core::state::{Proven, State};
@@ -319,6 +320,23 @@ pub fn stage(state: &State) -> String {
         },
         StageView::Ended(end) => format!("ended: {}", narrate::ending(end)),
     }
+}
+
+/// What a forecast was learned from, and how far off such forecasts were: a line
+/// for each role.
+pub(crate) fn learned(learned: &Learned) -> Vec<String> {
+    let told = |role: &LearnedRole| {
+        let LearnedRole { role, executor, runs, time_off_percent, cost_off_percent, .. } = role;
+        let off = match (time_off_percent, cost_off_percent) {
+            (Some(time), Some(cost)) => {
+                format!("such a forecast was off by {time} % in time and {cost} % in cost so far")
+            }
+            (Some(time), None) => format!("such a forecast was off by {time} % in time so far"),
+            _ => "how far off that is cannot be told yet".to_owned(),
+        };
+        format!("a {role} by {executor}: learned from {runs} runs of earlier sessions; {off}")
+    };
+    learned.roles.iter().map(told).collect()
 }
 
 fn first_line(text: &str) -> &str {

@@ -11,6 +11,7 @@ mod dry_run;
 mod init;
 mod left;
 mod log;
+mod memory;
 mod policy;
 mod publish;
 mod replay;
@@ -47,6 +48,7 @@ pub fn run(cli: Cli) -> ExitCode {
         Command::Status(arguments) => status::run(&arguments, &cli.common).map(succeeded),
         Command::Cost(arguments) => cost::run(&arguments, &cli.common).map(succeeded),
         Command::Log(arguments) => log::run(&arguments, &cli.common).map(succeeded),
+        Command::Memory(arguments) => memory::run(&arguments, &cli.common).map(succeeded),
         Command::Policy { command } => policy::run(&command, &cli.common).map(succeeded),
         Command::Replay(arguments) => replay::run(&arguments, &cli.common).map(succeeded),
         Command::Agent(arguments) => agent::run(arguments),

@@ -26,6 +26,7 @@ use crate::failure::{Failure, Kind};
 use crate::file_system::Remote;
 use crate::history;
 use crate::journal::{Header, Writer};
+use crate::memory::Remembering;
 use crate::people::{Decisions, Respondent, Terminal};
 use crate::projections::Projections;
 use crate::prove::record::{self, Installed};
@@ -72,11 +73,13 @@ pub fn start(
     let proven = last_proof(store, &ready);
     let purpose = Purpose { goal, plan, proven };
     let watch = Watch::new(json);
+    let remembering = Remembering::of(&loaded, store.store());
     let Begun { session, directory } =
         begin_session(loaded, store, purpose, asking, ready.boundary, watch)?;
     let id = directory.id();
     eprintln!("session {id} begins; `blueflame status` shows it from another terminal");
-    finish(id, &directory.journal(), runtime()?.block_on(session.run()))
+    let left = runtime()?.block_on(session.run());
+    finish(id, &directory.journal(), left, &remembering)
 }
 
 /// What a session is for, and what is known before it begins.
@@ -111,6 +114,9 @@ pub fn begin_session(
     let site = Arc::new(Site::new(loaded, directory.clone(), now, asking.manner(boundary))?);
     left::mention_workspaces(&site);
     mention_skills(&site);
+    for warning in site.recall.warnings() {
+        eprintln!("warning: {warning}");
+    }
     let first = session::first_event(&site, purpose.goal, purpose.plan);
     let mut state =
         State::begin(now, &first).map_err(|illegal| Failure::new(Kind::Usage, illegal))?;
@@ -164,6 +170,7 @@ pub fn go_on(
     let rules = history::fold(&journal_file, None, |_| {})?.state.rules;
     loaded.config.executors.chains = rules.executors;
     let boundary = check_prerequisites(&loaded)?.boundary;
+    let remembering = Remembering::of(&loaded, store.store());
     let prepared = asking.prepared()?;
     let now = Timestamp::now();
     let lock = RepoLock::take(store, &Holder::this_process(id.clone(), now))?;
@@ -182,6 +189,7 @@ pub fn go_on(
             }
         }
         lock.release()?;
+        remembering.remember();
         return Ok(ExitCode::SUCCESS);
     }
     mention_skills(&site);
@@ -192,7 +200,7 @@ pub fn go_on(
         session.take_over(repaired).await?;
         session.run().await
     });
-    finish(&id, &journal_file, left)
+    finish(&id, &journal_file, left, &remembering)
 }
 
 pub(crate) fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
@@ -207,12 +215,14 @@ fn finish(
     id: &SessionId,
     journal: &Path,
     left: Result<Left, Failure>,
+    remembering: &Remembering,
 ) -> Result<ExitCode, Failure> {
     let left = left?;
     match summary::page(journal) {
         Ok(page) => eprintln!("{page}"),
         Err(error) => eprintln!("warning: there is no summary: {error}"),
     }
+    remembering.remember();
     let on = format!("`blueflame resume {id}` goes on");
     let quiet = |kind| Err(Failure::new(kind, ""));
     match left {

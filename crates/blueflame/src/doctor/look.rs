@@ -15,9 +15,9 @@ use crate::amounts;
 use crate::config_file::Loaded;
 use crate::executor::Version;
 use crate::file_system::FileSystem;
+use crate::free_memory;
 use crate::git::{Git, GitError};
 use crate::landing::Landing;
-use crate::memory;
 use crate::narrate;
 use crate::prove::record;
 use crate::sandbox;
@@ -278,7 +278,7 @@ fn skills(loaded: &Loaded) -> Finding {
 fn memory(config: &Config) -> Option<Finding> {
     let each = config.concurrency.memory_per_agent_mb?;
     let workers = config.concurrency.workers;
-    Some(match memory::free_mb() {
+    Some(match free_memory::free_mb() {
         None => Finding::warning("memory", "how much is free cannot be told", None),
         Some(free) => {
             let says = format!("{free} MB free, {each} MB for each agent");

@@ -2,23 +2,18 @@
 
 use std::env;
 use std::ffi::OsStr;
-use std::io::{self, Read};
 use std::os::unix::fs::PermissionsExt;
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::sync::mpsc;
-use std::time::{Duration, Instant};
-
-use rustix::process::{Pid, Signal, kill_process_group};
+use std::process::Command;
+use std::time::Duration;
 
 use super::{Executor, Version};
+use crate::bounded_run::{self, RunError};
 
 /// How long a program may take to say its version.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// How long the rest of what it said may take, and how much of it is read.
-const DRAIN: Duration = Duration::from_secs(2);
+/// How much of what it says is read.
 const MOST_READ: u64 = 64 << 10;
 
 /// What came of looking for a program.
@@ -87,74 +82,28 @@ pub fn look(executor: &dyn Executor, program: &Path) -> Found {
 
 fn ask_version(program: &Path, patience: Duration) -> Result<String, String> {
     let home = tempfile::tempdir().map_err(|error| error.to_string())?;
-    let mut child = Command::new(program)
+    let mut command = Command::new(program);
+    command
         .arg("--version")
         .env_clear()
         .env("PATH", env::var_os("PATH").unwrap_or_default())
         .env("HOME", home.path())
         .env("TMPDIR", home.path())
-        .current_dir(home.path())
-        // So that all it starts can be ended with it.
-        .process_group(0)
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .map_err(|error| error.to_string())?;
-    let said = child.stdout.take().map(drain);
-    let complaint = child.stderr.take().map(drain);
-    let deadline = Instant::now() + patience;
-    let status = loop {
-        match child.try_wait() {
-            Ok(Some(status)) => break Ok(status),
-            Ok(None) if Instant::now() < deadline => std::thread::sleep(Duration::from_millis(5)),
-            Ok(None) => {
-                break Err(format!("it did not say its version in {} s", patience.as_secs()));
-            }
-            Err(error) => break Err(error.to_string()),
+        .current_dir(home.path());
+    match bounded_run::run(&mut command, patience, MOST_READ) {
+        Ok(ran) if ran.status.success() => Ok(ran.stdout),
+        Ok(ran) => Err(format!("{}: {}", ran.status, ran.stderr.trim())),
+        Err(RunError::TimedOut(patience)) => {
+            Err(format!("it did not say its version in {} s", patience.as_secs()))
         }
-    };
-    // What it left in the background, too: that holds the pipes. Its number is
-    // still the group's while anything is in it.
-    if let Some(group) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
-        let _ = kill_process_group(group, Signal::KILL);
+        Err(error) => Err(error.to_string()),
     }
-    let status = match status {
-        Ok(status) => status,
-        Err(why) => {
-            let _ = child.wait();
-            return Err(why);
-        }
-    };
-    let text = |drained: Option<mpsc::Receiver<Vec<u8>>>| {
-        let bytes = drained.and_then(|it| it.recv_timeout(DRAIN).ok()).unwrap_or_default();
-        String::from_utf8_lossy(&bytes).into_owned()
-    };
-    if status.success() {
-        Ok(text(said))
-    } else {
-        Err(format!("{status}: {}", text(complaint).trim()))
-    }
-}
-
-/// Reads a pipe to its end, of which only the start is kept. Whoever holds the
-/// pipe for ever keeps a thread, and nobody else.
-fn drain(pipe: impl Read + Send + 'static) -> mpsc::Receiver<Vec<u8>> {
-    let (tell, told) = mpsc::channel();
-    std::thread::spawn(move || {
-        let mut kept = Vec::new();
-        let mut pipe = pipe.take(MOST_READ);
-        let _ = pipe.read_to_end(&mut kept);
-        let _ = tell.send(kept);
-        // It must not hang because nobody reads on.
-        let _ = io::copy(&mut pipe.into_inner(), &mut io::sink());
-    });
-    told
 }
 
 #[cfg(test)]
 mod tests {
     use std::fs;
+    use std::time::Instant;
 
     use super::super::named;
     use super::*;

@@ -219,6 +219,9 @@ fn plan_context<'a>(occasion: &Occasion<'a>) -> PlanContext<'a> {
 pub struct Forecast {
     pub least: Usd,
     pub most: Usd,
+    /// How far such forecasts of what workers cost were off, if this one was
+    /// learned from earlier sessions.
+    pub off_percent: Option<u32>,
 }
 
 /// Everything that a changeset review shows, prepared from git.

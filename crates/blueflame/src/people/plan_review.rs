@@ -1,5 +1,7 @@
 //! The plan gate: is this the right plan?
 
+use std::fmt::Write as _;
+
 use blueflame_core::gate::PlanAnswer;
 use blueflame_core::ids::{GroupName, TaskId};
 use blueflame_core::lock_path::LockPath;
@@ -87,7 +89,11 @@ pub(super) fn draw(sheet: &mut Sheet, plan: &Plan, occasion: &Occasion<'_>) {
     sheet.field("goal", &beginning(&state.goal));
     sheet.field("tasks", &totals(plan));
     if let Some(forecast) = occasion.forecast {
-        let range = format!("{} to {}, with all retries", forecast.least, forecast.most);
+        let mut range = format!("{} to {}, with all retries", forecast.least, forecast.most);
+        if let Some(percent) = forecast.off_percent {
+            // Writing to a string cannot fail.
+            let _ = write!(range, "; learned, and off by {percent} % so far");
+        }
         sheet.field("forecast", &range);
     }
     let landed = state.board.count(Step::Merged);

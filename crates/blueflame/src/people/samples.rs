@@ -164,6 +164,7 @@ impl Sample {
             forecast: Some(Forecast {
                 least: Usd::from_micros(1_500_000),
                 most: Usd::from_micros(4_500_000),
+                off_percent: None,
             }),
             ..Occasion::new(
                 &self.gate,

@@ -22,7 +22,7 @@ pub const NOTE_LIMIT: usize = 4 * KIB;
 /// The plan that was sent back, or the tasks that are still open.
 pub const PLAN_LIMIT: usize = 64 * KIB;
 /// What earlier sessions left to know.
-pub const MEMORY_LIMIT: usize = 16 * KIB;
+pub const MEMORY_LIMIT: usize = 64 * KIB;
 /// One `CLAUDE.md` or `AGENTS.md`.
 pub const CONVENTIONS_LIMIT: usize = 32 * KIB;
 /// One file with conflict markers.

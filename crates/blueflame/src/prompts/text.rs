@@ -3,6 +3,8 @@
 
 use std::borrow::Cow;
 
+use blueflame_core::visible::is_hidden;
+
 /// A text without anything that a reader would not see: control characters
 /// other than line breaks and tabs, changes of the reading direction and
 /// invisible characters are written as escapes.
@@ -19,24 +21,6 @@ pub(super) fn visible(text: &str) -> Cow<'_, str> {
         }
     }
     Cow::Owned(shown)
-}
-
-fn is_hidden(c: char) -> bool {
-    match c {
-        '\n' | '\t' => false,
-        // Spaces without width, marks and changes of direction, separators;
-        // then tags and rare variation selectors, in which whole texts can
-        // hide. The joiners stay: some scripts are unreadable without them.
-        '\u{ad}'
-        | '\u{200b}'
-        | '\u{200e}'..='\u{200f}'
-        | '\u{2028}'..='\u{202e}'
-        | '\u{2060}'..='\u{2064}'
-        | '\u{2066}'..='\u{2069}'
-        | '\u{feff}'
-        | '\u{e0000}'..='\u{e01ef}' => true,
-        c => c.is_control(),
-    }
 }
 
 /// A text cut in the middle to about `limit` bytes: three quarters of what is

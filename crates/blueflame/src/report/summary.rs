@@ -96,11 +96,28 @@ fn head(sheet: &mut Sheet, state: &State, clock: &Clock) {
         let text =
             format!("{} forecast, {} with every retry", plus(range.once), plus(range.with_retries));
         sheet.field("", &text);
+        if let Some(learned) = &state.rules.estimates.learned {
+            let seconds = off(worked.as_secs(), line.seconds + more);
+            let spent = state.crew.spent().cost.micros();
+            let dollars = off(spent, plus(range.once).micros());
+            sheet.field("forecast", &format!("off by {seconds} in time and {dollars} in cost"));
+            for line in super::learned(learned) {
+                sheet.field("", &line);
+            }
+        }
     } else {
         sheet.field("cost", &amounts::spent(&state.crew));
     }
     if let Some(lost) = state.crew.written_off() {
         sheet.field("", &format!("{lost} more count as spent: agents that were lost"));
+    }
+}
+
+/// How far a forecast was off what came of it.
+fn off(actual: u64, forecast: u64) -> String {
+    match actual {
+        0 => "an unknown part".to_owned(),
+        actual => format!("{} %", actual.abs_diff(forecast).saturating_mul(100) / actual),
     }
 }
 

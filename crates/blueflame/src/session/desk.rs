@@ -8,7 +8,7 @@ use std::thread::{self, JoinHandle};
 use blueflame_core::event::Event;
 use blueflame_core::forecast::Forecast;
 use blueflame_core::gate::Gate;
-use blueflame_core::ids::AgentId;
+use blueflame_core::ids::{AgentId, Role};
 use blueflame_core::state::{PlanStep, State};
 use tokio::sync::mpsc::UnboundedSender;
 
@@ -182,5 +182,8 @@ fn unanswered(why: Unanswered, post: &Post) {
 fn forecast(gate: &Gate, state: &State) -> Option<people::Forecast> {
     let (Gate::Plan, PlanStep::Proposed(plan)) = (gate, &state.planning.step) else { return None };
     let cost = Forecast::of(&state.rules, plan)?.cost;
-    Some(people::Forecast { least: cost.once, most: cost.with_retries })
+    let learned = state.rules.estimates.learned.as_ref();
+    let workers = learned.and_then(|it| it.roles.iter().find(|it| it.role == Role::Worker));
+    let off_percent = workers.and_then(|it| it.cost_off_percent);
+    Some(people::Forecast { least: cost.once, most: cost.with_retries, off_percent })
 }

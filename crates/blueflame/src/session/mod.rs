@@ -6,6 +6,7 @@
 //! it, so that the loop is always ready to record and to stop.
 
 mod agents;
+mod archive;
 pub mod bench;
 mod brief;
 mod checking;
@@ -51,9 +52,9 @@ use self::views::Views;
 pub use self::watch::{Entry, Watch};
 use crate::attempt::messages::Command;
 use crate::failure::{Failure, Kind};
+use crate::free_memory;
 use crate::history;
 use crate::journal::Writer;
-use crate::memory;
 use crate::people::{Respondent, Unanswered};
 use crate::process_tree;
 use crate::projections::{ProjectionError, Projections};
@@ -369,6 +370,9 @@ impl Session {
             (Action::RunHook { number, occasion }, _) => hooks::run(self, number, &occasion),
             (Action::Ask { gate }, _) => self.ask(&gate),
             (Action::Withdraw { .. }, _) => self.desk.withdraw(),
+            (Action::StartCycle { .. }, Event::CycleStarted { cycle: 2.., .. }) => {
+                archive::after_cycle(self);
+            }
             _ => {}
         }
     }
@@ -429,7 +433,7 @@ impl Session {
         if self.state.rules.memory_per_agent_mb.is_none() {
             return Ok(());
         }
-        let Some(free_mb) = memory::free_mb() else { return Ok(()) };
+        let Some(free_mb) = free_memory::free_mb() else { return Ok(()) };
         // Only what changes anything is worth a line in the journal.
         let mut then = self.state.clone();
         let event = Event::MemorySampled { free_mb };

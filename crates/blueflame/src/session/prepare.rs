@@ -287,7 +287,13 @@ fn prompt(
 ) -> Result<Prompt, NotStarted> {
     let fence = Fence::draw().map_err(|error| error.to_string())?;
     let conventions = &RepositoryNotes::read(|file| workspace.layer_of(Path::new(file)));
-    let (project, config, memory) = (site.project(), &site.config, None);
+    let (project, config) = (site.project(), &site.config);
+    let recalled = match &job.brief {
+        Brief::Plan { goal, .. } => site.recall.for_planner(goal),
+        Brief::Develop { task, .. } => site.recall.for_worker(&task.spec.file_locks),
+        Brief::Validate { .. } | Brief::Resolve { .. } => None,
+    };
+    let memory = recalled.as_ref().map(|context| context.text.as_str());
     let prompt = match (&job.brief, &job.work) {
         (Brief::Plan { goal, notes, tasks }, _) => prompts::planner(
             &PlannerBrief {

@@ -17,6 +17,7 @@ use crate::executor::{self, find};
 use crate::failure::{Failure, Kind};
 use crate::git::Git;
 use crate::landing::{Landing, LandingError, Tip};
+use crate::memory::Recall;
 use crate::prompts::Project;
 use crate::sandbox::{self, Boundary, Terms};
 use crate::skills::{self, Person, Skills};
@@ -51,6 +52,8 @@ pub struct Site {
     credentials: BTreeMap<String, String>,
     /// What agents can be taught.
     pub skills: Skills,
+    /// What its agents are told of earlier sessions.
+    pub recall: Recall,
     /// Whether there is a person to ask while a planner works.
     pub interactive: bool,
     recordings: Vec<PathBuf>,
@@ -73,7 +76,7 @@ impl Site {
         began: Timestamp,
         manner: Manner,
     ) -> Result<Site, Failure> {
-        let Loaded { config, path, repository, fingerprint, .. } = loaded;
+        let Loaded { config, file, path, repository, fingerprint, .. } = loaded;
         let missing = |error: &dyn std::fmt::Display| Failure::new(Kind::Missing, error);
         let common = Git::in_dir(&repository).common_dir().map_err(|error| missing(&error))?;
         let workspaces = Workspaces::new(
@@ -96,6 +99,9 @@ impl Site {
             repository.file_name().unwrap_or_default().to_string_lossy().into_owned()
         });
         let programs = programs(&config);
+        let recall =
+            Recall::of(&Store::find(&repository)?, config.memory.as_ref(), Some(session.id()));
+        let estimates = recall.estimates(&config, &file);
         let path_variable = std::env::var("PATH").unwrap_or_default();
         let sandbox = sandbox::terms(&config.sandbox, manner.boundary, &path_variable);
         let skills = skills::look(&config, &repository, &Person::here(), manner.interactive);
@@ -112,11 +118,12 @@ impl Site {
             path: path_variable,
             sandbox,
             credentials,
+            recall,
             interactive: manner.interactive,
             recordings,
             programs,
             project_name,
-            config,
+            config: Config { estimates, ..config },
             repository,
             session,
         })

@@ -12,6 +12,7 @@ mod gates;
 mod hooks;
 #[path = "../agents/install.rs"]
 mod install;
+mod memory;
 mod money;
 mod obstacles;
 mod outcomes;

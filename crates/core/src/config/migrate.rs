@@ -7,7 +7,7 @@ use super::file::{ConfigFile, NEWEST_SCHEMA};
 use crate::yaml::{Document, Kind, Problem, Spanned};
 
 /// Keys that version 1 did not have.
-const SINCE_2: [&[&str]; 12] = [
+const SINCE_2: [&[&str]; 14] = [
     &["executors"],
     &["gateway"],
     &["worktree"],
@@ -18,6 +18,8 @@ const SINCE_2: [&[&str]; 12] = [
     &["validation", "acceptance"],
     &["merge"],
     &["waves"],
+    &["beads", "context_tokens"],
+    &["beads", "mirror"],
     &["hooks", "timeout"],
     &["forecast"],
 ];

@@ -295,6 +295,10 @@ pub struct Skills {
 pub struct Memory {
     pub archive_after_wave: bool,
     pub include_failure_notes: bool,
+    /// The most tokens that a planner is told; a worker gets a quarter.
+    pub context_tokens: usize,
+    /// Whether `bd` gets a copy.
+    pub mirror: bool,
     /// `None` when memories stay as they are.
     pub decay: Option<Decay>,
 }

@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::ids::TaskId;
+use crate::memory::learned::Learned;
 use crate::money::{Budget, Usd};
 use crate::plan::{Plan, TaskSpec};
 use crate::rules::Rules;
@@ -44,6 +45,9 @@ pub struct Estimates {
     /// Whether there are commands for every task, and for merged trees.
     pub accepts: bool,
     pub verifies: bool,
+    /// What of this earlier sessions have taught.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub learned: Option<Learned>,
 }
 
 impl Default for Estimates {
@@ -56,6 +60,7 @@ impl Default for Estimates {
             check_seconds: 60,
             accepts: false,
             verifies: false,
+            learned: None,
         }
     }
 }

@@ -3,7 +3,8 @@
 use super::paths::lies_in;
 use super::rules::{Scope, fold};
 
-/// Names that tell git, an agent or Blue Flame what to do; in any directory.
+/// Names that tell git, an agent or Blue Flame what to do, or hold what the person
+/// has to do; in any directory.
 const PROTECTED: &[&str] = &[
     ".git",
     "git~1",
@@ -11,6 +12,7 @@ const PROTECTED: &[&str] = &[
     ".gitattributes",
     ".claude",
     ".blueflame",
+    ".beads",
     ".mcp.json",
     "blueflame.yaml",
 ];
@@ -160,6 +162,7 @@ mod tests {
             ("web/.husky/pre-commit", "web/.husky/pre-push", false),
             ("web/.husky", "web/.husky/.npmrc", false),
             ("web/.gitattributes", "web/.gitattributes", false),
+            ("web/.beads", "web/.beads/issues.jsonl", false),
         ] {
             assert_eq!(may_change(lock, path), may, "{path} with {lock}");
         }

@@ -16,6 +16,7 @@ mod money;
 mod phases;
 mod plans;
 mod proof;
+mod remembered;
 mod scheduling;
 mod stopping;
 mod story;

@@ -12,9 +12,11 @@ use blueflame_core::config::file::SandboxMode;
 use blueflame_core::config::{Config, file};
 use blueflame_core::forecast::{Estimates, Forecast, Parallel};
 use blueflame_core::hook::Hook;
+use blueflame_core::ids::Role;
+use blueflame_core::memory::learned::Learned;
 use blueflame_core::money::Budget;
 use blueflame_core::plan::Plan;
-use blueflame_core::rules::WaveMode;
+use blueflame_core::rules::{PerRole, Rules, WaveMode};
 use serde::Serialize;
 
 use self::agents::AgentLine;
@@ -22,10 +24,12 @@ use super::run;
 use crate::config_file::Loaded;
 use crate::failure::{Failure, Kind};
 use crate::git::plumbing::Plumbing;
+use crate::memory::Recall;
 use crate::sandbox::{Boundary, Tier};
 use crate::session::weaker;
 use crate::skills::{self, Person};
 use crate::stdout;
+use crate::store::Store;
 
 /// Everything that would be done, for a page and for scripts alike.
 #[derive(Debug, Serialize)]
@@ -46,7 +50,7 @@ struct Paper<'a> {
     workspaces: Vec<Place>,
     agents: Vec<AgentLine>,
     commands: Commands<'a>,
-    estimates: &'a Estimates,
+    estimates: Estimates,
     /// Where each key of `forecast` has its value from.
     estimate_sources: BTreeMap<&'static str, Source>,
     /// `null` without a plan.
@@ -77,6 +81,7 @@ struct Place {
 #[serde(rename_all = "snake_case")]
 enum Source {
     Set,
+    Learned,
     Default,
 }
 
@@ -114,7 +119,9 @@ pub fn show(
 
 fn paper<'a>(loaded: &'a Loaded, goal: &'a str, plan: Option<&'a Plan>) -> Paper<'a> {
     let config = &loaded.config;
-    let forecast = plan.and_then(|plan| Forecast::of(&config.rules(), plan));
+    let estimates = estimates(loaded);
+    let rules = Rules { estimates: estimates.clone(), ..config.rules() };
+    let forecast = plan.and_then(|plan| Forecast::of(&rules, plan));
     let interactive = config.planning.interactive;
     let skills = skills::look(config, &loaded.repository, &Person::here(), interactive);
     let paths = |list: &[blueflame_core::lock_path::LockPath]| {
@@ -145,8 +152,8 @@ fn paper<'a>(loaded: &'a Loaded, goal: &'a str, plan: Option<&'a Plan>) -> Paper
             share: paths(&config.worktree.share),
             scratch: paths(&config.worktree.scratch),
         },
-        estimates: &config.estimates,
-        estimate_sources: sources(&loaded.file.forecast),
+        estimate_sources: sources(&loaded.file.forecast, estimates.learned.as_ref()),
+        estimates,
         parallel: forecast.as_ref().map(Forecast::parallel),
         forecast,
         session_budget: config.limits.session_budget,
@@ -167,16 +174,35 @@ fn expected(config: &Config) -> Boundary {
     Boundary { tier, counting: config.sandbox.process_limit }
 }
 
-fn sources(forecast: &file::Forecast) -> BTreeMap<&'static str, Source> {
-    let source = |written: bool| if written { Source::Set } else { Source::Default };
+/// What agents will probably take: as earlier sessions have taught, or as usual.
+fn estimates(loaded: &Loaded) -> Estimates {
+    let recall = match Store::find(&loaded.repository) {
+        Ok(store) => Recall::as_it_is(&store, loaded.config.memory.as_ref()),
+        Err(_) => Recall::default(),
+    };
+    recall.estimates(&loaded.config, &loaded.file)
+}
+
+fn sources(forecast: &file::Forecast, learned: Option<&Learned>) -> BTreeMap<&'static str, Source> {
+    let source = |set: bool, role: Option<Role>| {
+        let roles = learned.map_or(&[][..], |learned| &learned.roles);
+        if set {
+            Source::Set
+        } else if roles.iter().any(|it| Some(it.role) == role) {
+            Source::Learned
+        } else {
+            Source::Default
+        }
+    };
+    let PerRole { planner, worker, validator, .. } = forecast.by_hand();
     BTreeMap::from([
-        ("planner_time", source(forecast.planner_time.span.is_some())),
-        ("planner_usd", source(forecast.planner_usd.span.is_some())),
-        ("worker_time", source(forecast.worker_time.span.is_some())),
-        ("worker_usd", source(forecast.worker_usd.span.is_some())),
-        ("validator_time", source(forecast.validator_time.span.is_some())),
-        ("validator_usd", source(forecast.validator_usd.span.is_some())),
-        ("check_time", source(forecast.check_time.span.is_some())),
+        ("planner_time", source(planner.time, Some(Role::Planner))),
+        ("planner_usd", source(planner.cost, Some(Role::Planner))),
+        ("worker_time", source(worker.time, Some(Role::Worker))),
+        ("worker_usd", source(worker.cost, Some(Role::Worker))),
+        ("validator_time", source(validator.time, Some(Role::Validator))),
+        ("validator_usd", source(validator.cost, Some(Role::Validator))),
+        ("check_time", source(forecast.check_time.span.is_some(), None)),
     ])
 }
 

@@ -13,6 +13,7 @@ use crate::amounts;
 use crate::columns::{self, Side, Table};
 use crate::narrate::{plain, short};
 use crate::people::sheet::{Sheet, count};
+use crate::report;
 
 const WIDTH: usize = 80;
 
@@ -247,7 +248,7 @@ impl Paper<'_> {
 
     fn sources(&self, sheet: &mut Sheet) {
         heading(sheet, "Where these numbers come from");
-        let estimates = self.estimates;
+        let estimates = &self.estimates;
         let given = self.plan.iter().flat_map(|plan| &plan.tasks);
         let (own, usual): (Vec<_>, Vec<_>) = given.partition(|it| it.estimate_minutes.is_some());
         if !own.is_empty() {
@@ -282,6 +283,9 @@ impl Paper<'_> {
                 self.source("check_time")
             ),
         );
+        for line in estimates.learned.iter().flat_map(report::learned) {
+            sheet.behind("  - ", &line);
+        }
         sheet.behind(
             "  - ",
             "order and waiting: the scheduler itself, run in time that does not pass. Not in \
@@ -299,6 +303,7 @@ impl Paper<'_> {
     fn source(&self, key: &str) -> String {
         match self.estimate_sources.get(key) {
             Some(Source::Set) => format!("(forecast.{key} in your configuration)"),
+            Some(Source::Learned) => "(learned from earlier sessions)".to_owned(),
             Some(Source::Default) | None => format!("(the default of forecast.{key})"),
         }
     }

@@ -80,6 +80,9 @@ fn sections(check: Check<'_>, file: &ConfigFile) -> Option<Config> {
     })
 }
 
+/// What a prompt has room for.
+const MOST_CONTEXT_TOKENS: u32 = 16_000;
+
 fn memory(check: Check<'_>, file: &ConfigFile) -> Option<Memory> {
     let beads = &file.beads;
     let policy = &beads.decay_policy;
@@ -96,7 +99,11 @@ fn memory(check: Check<'_>, file: &ConfigFile) -> Option<Memory> {
             1..=10_000,
         ),
     };
+    let context_tokens =
+        check.range("beads.context_tokens", &beads.context_tokens, 0..=MOST_CONTEXT_TOKENS);
     beads.enabled.value.then(|| Memory {
+        context_tokens: usize::try_from(context_tokens).unwrap_or(usize::MAX),
+        mirror: beads.mirror.value,
         archive_after_wave: beads.archive_after_wave.value,
         include_failure_notes: beads.include_failure_notes.value,
         decay: beads.memory_decay.value.then_some(decay),
@@ -143,5 +150,6 @@ fn estimates(check: Check<'_>, file: &ConfigFile) -> Option<Estimates> {
         check_seconds: check_time?.as_secs(),
         accepts: !file.validation.acceptance.is_empty(),
         verifies: !file.merge.verify.is_empty(),
+        learned: None,
     })
 }

@@ -4,6 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::texts;
+use crate::memory::learned::SetByHand;
+use crate::rules::PerRole;
 use crate::yaml::{DurationText, Spanned};
 
 /// The repository that is worked on.
@@ -162,6 +164,13 @@ pub struct Beads {
     pub archive_after_wave: Spanned<bool>,
     /// Whether the reasons of failures are remembered too.
     pub include_failure_notes: Spanned<bool>,
+    /// The most tokens that a planner is told of earlier sessions; a worker gets
+    /// a quarter of it. 0 tells nobody anything.
+    #[schemars(range(max = 16_000))]
+    pub context_tokens: Spanned<u32>,
+    /// Whether `bd` gets a copy, where it is installed and the repository has a
+    /// `.beads` directory.
+    pub mirror: Spanned<bool>,
     /// Whether old memories are shortened over time.
     pub memory_decay: Spanned<bool>,
     pub decay_policy: DecayPolicy,
@@ -173,6 +182,8 @@ impl Default for Beads {
             enabled: true.into(),
             archive_after_wave: true.into(),
             include_failure_notes: true.into(),
+            context_tokens: 8_000.into(),
+            mirror: true.into(),
             memory_decay: true.into(),
             decay_policy: DecayPolicy::default(),
         }
@@ -248,6 +259,22 @@ pub struct Forecast {
     /// Time of the acceptance commands of one task, and of `merge.verify` on one
     /// changeset.
     pub check_time: Spanned<DurationText>,
+}
+
+impl Forecast {
+    /// What the person said about it, which nothing that is learned replaces.
+    pub fn by_hand(&self) -> PerRole<SetByHand> {
+        let set = |time: &Spanned<DurationText>, usd: &Spanned<f64>| SetByHand {
+            time: time.span.is_some(),
+            cost: usd.span.is_some(),
+        };
+        PerRole {
+            planner: set(&self.planner_time, &self.planner_usd),
+            worker: set(&self.worker_time, &self.worker_usd),
+            validator: set(&self.validator_time, &self.validator_usd),
+            merger: SetByHand::default(),
+        }
+    }
 }
 
 impl Default for Forecast {

@@ -1,0 +1,220 @@
+//! `blueflame memory`: what sessions have left to know.
+
+mod init;
+mod page;
+
+use std::path::Path;
+
+use blueflame_core::ids::SessionId;
+use blueflame_core::lock_path::LockPath;
+use blueflame_core::memory::{Kind, Note, Notebook};
+
+use crate::atomic_file::{self, Durability};
+use crate::cli::{Common, Memory, MemoryArguments, MemoryForget, MemoryList, MemoryShow, NoteKind};
+use crate::config_file::{self, Loaded};
+use crate::failure::{self, Failure};
+use crate::memory::mirror::Pending;
+use crate::memory::{self, CaughtUp, Keeper, Recall, Remembering, Terms};
+use crate::narrate::plain;
+use crate::people::sheet::count;
+use crate::stderr::eprintln;
+use crate::stdout;
+use crate::store::Store;
+
+pub fn run(arguments: &MemoryArguments, common: &Common) -> Result<(), Failure> {
+    let loaded = config_file::load(common.config.as_deref())?;
+    let store = Store::find(&loaded.repository)?;
+    let desk = Desk { keeper: Keeper::of(&store), loaded: &loaded, store: &store };
+    match &arguments.command {
+        None => desk.list(&arguments.list),
+        Some(Memory::List(list)) => desk.list(list),
+        Some(Memory::Show(show)) => desk.show(show),
+        Some(Memory::Forget(forget)) => desk.forget(forget),
+        Some(Memory::Export(export)) => desk.export(export.file.as_deref()),
+        Some(Memory::Import(import)) => desk.import(&import.file),
+        Some(Memory::Init(arguments)) => init::run(&loaded, arguments),
+    }
+}
+
+/// Where the notes of one repository are looked at.
+struct Desk<'a> {
+    keeper: Keeper,
+    loaded: &'a Loaded,
+    store: &'a Store,
+}
+
+impl Desk<'_> {
+    fn terms(&self) -> Result<Terms<'_>, Failure> {
+        self.loaded.config.memory.as_ref().map(Terms::of).ok_or_else(|| {
+            Failure::new(failure::Kind::Usage, "nothing is remembered in this repository")
+                .hint("`beads.enabled: false` in the configuration says so")
+        })
+    }
+
+    fn notes(&self) -> Result<CaughtUp, Failure> {
+        let caught_up = self.keeper.catch_up(&self.terms()?)?;
+        for warning in &caught_up.warnings {
+            eprintln!("warning: {}", plain(warning));
+        }
+        Ok(caught_up)
+    }
+
+    fn list(&self, arguments: &MemoryList) -> Result<(), Failure> {
+        let notebook = self.notes()?.notebook;
+        let wanted = |note: &&Note| {
+            arguments.kind.is_none_or(|kind| note.kind == kind_of(kind))
+                && (!arguments.unresolved || note.is_unresolved())
+        };
+        let mut notes: Vec<&Note> = notebook.notes().filter(wanted).collect();
+        notes.sort_by(|one, other| {
+            (&other.session, one.kind, &one.key).cmp(&(&one.session, other.kind, &other.key))
+        });
+        let pending = Pending::read(self.keeper.root());
+        let text = if arguments.json {
+            page::document(&self.keeper.file(), &notes, pending.as_ref())
+        } else {
+            page::list(&notes, &notebook, pending.as_ref())
+        };
+        stdout::write(&text)
+    }
+
+    fn show(&self, arguments: &MemoryShow) -> Result<(), Failure> {
+        let Some(asked) = &arguments.note else { return self.show_context(arguments) };
+        let notebook = self.notes()?.notebook;
+        let note = find(&notebook, asked)?;
+        stdout::write(&if arguments.json { page::note_document(note) } else { page::note(note) })
+    }
+
+    fn show_context(&self, arguments: &MemoryShow) -> Result<(), Failure> {
+        self.terms()?;
+        let recall = Recall::of(self.store, self.loaded.config.memory.as_ref(), None);
+        for warning in recall.warnings() {
+            eprintln!("warning: {}", plain(warning));
+        }
+        let context = if arguments.locks.is_empty() {
+            recall.for_planner(&arguments.task)
+        } else {
+            let lock = |text: &String| {
+                LockPath::new(text).map_err(|why| {
+                    Failure::new(failure::Kind::Usage, format!("`{text}` is no path: {why}"))
+                })
+            };
+            recall.for_worker(&arguments.locks.iter().map(lock).collect::<Result<Vec<_>, _>>()?)
+        };
+        if arguments.json {
+            return stdout::write(&page::context_document(context.as_ref()));
+        }
+        let Some(context) = context else {
+            eprintln!("there is nothing to tell");
+            return Ok(());
+        };
+        stdout::write(&page::context(&context))
+    }
+
+    fn forget(&self, arguments: &MemoryForget) -> Result<(), Failure> {
+        let terms = self.terms()?;
+        let before = self.notes()?.notebook;
+        let mut sessions: Vec<SessionId> = Vec::new();
+        let mut notes: Vec<&Note> = Vec::new();
+        // All of them first: a name that is wrong forgets nothing.
+        for asked in &arguments.what {
+            match SessionId::new(asked.as_str()) {
+                Ok(session) if before.sessions().contains(&session) => sessions.push(session),
+                Ok(session) => {
+                    let why = format!("nothing is remembered of session {session}");
+                    return Err(Failure::new(failure::Kind::Usage, why));
+                }
+                Err(_) => notes.push(find(&before, asked)?),
+            }
+        }
+        let after = self.keeper.forget(&terms, |forgotten| {
+            for session in &sessions {
+                forgotten.session(session);
+            }
+            for note in &notes {
+                forgotten.note(note);
+            }
+        })?;
+        let gone = before.notes().filter(|note| after.notebook.get(&note.key).is_none()).count();
+        eprintln!("{} forgotten", count(gone, "note"));
+        self.copy(&after);
+        Ok(())
+    }
+
+    fn export(&self, file: Option<&Path>) -> Result<(), Failure> {
+        let notebook = self.notes()?.notebook;
+        let bytes = memory::write_lines(notebook.notes())
+            .map_err(|error| Failure::new(failure::Kind::Internal, error))?;
+        let Some(file) = file else { return stdout::write(&String::from_utf8_lossy(&bytes)) };
+        atomic_file::replace(file, &bytes, Durability::Power)
+            .map_err(|error| Failure::new(failure::Kind::Missing, error))?;
+        eprintln!("{} written to {}", count(notebook.len(), "note"), file.display());
+        Ok(())
+    }
+
+    fn import(&self, file: &Path) -> Result<(), Failure> {
+        let bytes = std::fs::read(file).map_err(|error| {
+            let why = format!("`{}` cannot be read: {error}", file.display());
+            Failure::new(failure::Kind::Usage, why)
+        })?;
+        let (notes, skipped) = memory::read_lines(&bytes);
+        if notes.is_empty() && !bytes.trim_ascii().is_empty() {
+            let why = format!("there are no notes of Blue Flame's in `{}`", file.display());
+            return Err(Failure::new(failure::Kind::Usage, why)
+                .hint("`blueflame memory export` writes such a file"));
+        }
+        let (after, imported) = self.keeper.import(&self.terms()?, notes)?;
+        eprintln!(
+            "{} new, {} newer than ours, {} known already",
+            imported.new, imported.newer, imported.known
+        );
+        if skipped.others > 0 {
+            eprintln!("note: {} of others passed over", count(skipped.others, "line"));
+        }
+        if skipped.torn || !skipped.unreadable.is_empty() {
+            let lines = skipped.unreadable.len() + usize::from(skipped.torn);
+            eprintln!("warning: {} could not be read", count(lines, "line"));
+        }
+        self.copy(&after);
+        Ok(())
+    }
+
+    /// What changed here changes in the copy, too.
+    fn copy(&self, caught_up: &CaughtUp) {
+        Remembering::of(self.loaded, self.store).copy_and_warn(caught_up);
+    }
+}
+
+/// The note that a person means.
+fn find<'n>(notebook: &'n Notebook, asked: &str) -> Result<&'n Note, Failure> {
+    let means = |note: &&Note| {
+        let id = memory::bead_id(&note.key);
+        note.key == asked
+            || id.starts_with(asked)
+            || id.trim_start_matches("bf-").starts_with(asked)
+    };
+    let found: Vec<&Note> = notebook.notes().filter(means).collect();
+    match found.as_slice() {
+        [one] if !asked.is_empty() => Ok(one),
+        [] | [_] => Err(Failure::new(failure::Kind::Usage, format!("there is no note `{asked}`"))
+            .hint("`blueflame memory` lists them")),
+        many => {
+            let ids: Vec<String> =
+                many.iter().take(5).map(|note| memory::bead_id(&note.key)).collect();
+            let why = format!("`{asked}` could be any of {} notes", many.len());
+            Err(Failure::new(failure::Kind::Usage, why)
+                .hint(format!("say more: {}", ids.join(", "))))
+        }
+    }
+}
+
+fn kind_of(kind: NoteKind) -> Kind {
+    match kind {
+        NoteKind::Failure => Kind::Failure,
+        NoteKind::Decision => Kind::Decision,
+        NoteKind::Pattern => Kind::Pattern,
+        NoteKind::Session => Kind::Session,
+        NoteKind::Cost => Kind::Cost,
+        NoteKind::Result => Kind::Result,
+    }
+}

@@ -1,0 +1,314 @@
+//! Who keeps the notes: reads them, brings them up to date from the journals, and
+//! writes them whole or not at all.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use blueflame_core::config::{Decay, Memory};
+use blueflame_core::ids::SessionId;
+use blueflame_core::memory::harvest::{Harvest, Reasons};
+use blueflame_core::memory::{Imported, Note, Notebook};
+use serde::{Deserialize, Serialize};
+
+use super::bead::{Skipped, read_lines, write_lines};
+use super::forgotten::Forgotten;
+use crate::atomic_file::{self, AtomicError, Durability};
+use crate::failure::{Failure, Kind};
+use crate::history::{self, HistoryError};
+use crate::store::{Store, StoreError};
+
+/// How long another process may keep the notes.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Why notes cannot be read or kept.
+#[derive(Debug, thiserror::Error)]
+pub enum MemoryError {
+    #[error("cannot {step} `{}`: {source}", path.display())]
+    Io { step: &'static str, path: PathBuf, source: io::Error },
+    #[error(transparent)]
+    Write(#[from] AtomicError),
+    #[error("a note cannot be written: {0}")]
+    Note(#[from] serde_json::Error),
+    #[error("another process keeps `{}` to itself", path.display())]
+    Busy { path: PathBuf },
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl From<MemoryError> for Failure {
+    fn from(error: MemoryError) -> Failure {
+        match error {
+            MemoryError::Store(error) => error.into(),
+            MemoryError::Note(_) => Failure::new(Kind::Internal, error),
+            MemoryError::Busy { .. } => {
+                Failure::new(Kind::Missing, error).hint("once it is done, try again")
+            }
+            MemoryError::Io { .. } | MemoryError::Write(_) => Failure::new(Kind::Missing, error)
+                .hint("notes are kept there: it must be writable, with room on the disk"),
+        }
+    }
+}
+
+/// What is remembered, by the configuration.
+#[derive(Clone, Copy, Debug)]
+pub struct Terms<'c> {
+    pub reasons: Reasons,
+    /// Whether a session that goes on is remembered as far as it got.
+    pub unfinished: bool,
+    pub decay: Option<&'c Decay>,
+}
+
+impl<'c> Terms<'c> {
+    pub fn of(config: &'c Memory) -> Terms<'c> {
+        Terms {
+            reasons: if config.include_failure_notes { Reasons::Kept } else { Reasons::LeftOut },
+            unfinished: config.archive_after_wave,
+            decay: config.decay.as_ref(),
+        }
+    }
+}
+
+/// Notes that are as new as the journals.
+#[derive(Debug)]
+pub struct CaughtUp {
+    pub notebook: Notebook,
+    pub forgotten: Forgotten,
+    /// What the person should know.
+    pub warnings: Vec<String>,
+}
+
+/// The notes of one repository.
+#[derive(Clone, Debug)]
+pub struct Keeper {
+    store: Store,
+    root: PathBuf,
+}
+
+/// What the notes were made from.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Seen {
+    /// What the configuration said then.
+    terms: String,
+    /// How long each journal was.
+    journals: BTreeMap<SessionId, u64>,
+}
+
+/// The notes as they are on the disk.
+#[derive(Debug)]
+struct OnDisk {
+    bytes: Vec<u8>,
+    notebook: Notebook,
+    /// Whether everything that was written could be read.
+    whole: bool,
+    warnings: Vec<String>,
+}
+
+impl Keeper {
+    pub fn of(store: &Store) -> Keeper {
+        Keeper { root: store.root().join("memory"), store: store.clone() }
+    }
+
+    /// Where the notes are.
+    pub fn file(&self) -> PathBuf {
+        self.root.join("issues.jsonl")
+    }
+
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Brings the notes up to date: whatever journals say that is not in them yet
+    /// is added, and what is old is shortened.
+    pub fn catch_up(&self, terms: &Terms<'_>) -> Result<CaughtUp, MemoryError> {
+        if !self.root.exists() && self.store.sessions()?.is_empty() {
+            return Ok(CaughtUp {
+                notebook: Notebook::default(),
+                forgotten: Forgotten::default(),
+                warnings: Vec::new(),
+            });
+        }
+        let _lock = self.lock("LOCK")?;
+        self.bring_up(terms, |_| ()).map(|(caught_up, ())| caught_up)
+    }
+
+    /// The notes as they were last written. Changes nothing.
+    pub fn look(&self) -> Result<Notebook, MemoryError> {
+        let forgotten = self.forgotten()?;
+        let mut notebook = self.read()?.notebook;
+        notebook.retain(|note| !forgotten.has(note));
+        Ok(notebook)
+    }
+
+    /// Takes over notes of others.
+    pub fn import(
+        &self,
+        terms: &Terms<'_>,
+        notes: Vec<Note>,
+    ) -> Result<(CaughtUp, Imported), MemoryError> {
+        let _lock = self.lock("LOCK")?;
+        self.bring_up(terms, |notebook| notebook.import(notes))
+    }
+
+    /// Forgets for good.
+    pub fn forget(
+        &self,
+        terms: &Terms<'_>,
+        add: impl FnOnce(&mut Forgotten),
+    ) -> Result<CaughtUp, MemoryError> {
+        let _lock = self.lock("LOCK")?;
+        let mut forgotten = self.forgotten()?;
+        add(&mut forgotten);
+        // The list first: whoever dies after this has forgotten all the same.
+        atomic_file::replace(
+            &self.root.join("forgotten"),
+            forgotten.text().as_bytes(),
+            Durability::Power,
+        )?;
+        self.bring_up(terms, |_| ()).map(|(caught_up, ())| caught_up)
+    }
+
+    /// The caller holds the lock.
+    fn bring_up<T>(
+        &self,
+        terms: &Terms<'_>,
+        change: impl FnOnce(&mut Notebook) -> T,
+    ) -> Result<(CaughtUp, T), MemoryError> {
+        let OnDisk { bytes, mut notebook, whole, mut warnings } = self.read()?;
+        let forgotten = self.forgotten()?;
+        // Notes that were lost are somewhere in the journals.
+        let seen = if whole { self.seen() } else { Seen::default() };
+        // Another version may read more out of a journal.
+        let terms_now = format!("{} {terms:?}", env!("CARGO_PKG_VERSION"));
+        let mut now = Seen { terms: terms_now, journals: BTreeMap::new() };
+        let same_terms = seen.terms == now.terms;
+        for session in self.store.sessions()? {
+            let journal = self.store.session(&session).journal();
+            let length = fs::metadata(&journal).map_or(0, |it| it.len());
+            if !same_terms || seen.journals.get(&session) != Some(&length) {
+                match harvested(&journal, terms) {
+                    Ok(Some(notes)) => notebook.replace(&session, notes),
+                    Ok(None) => {}
+                    Err(error) => warnings
+                        .push(format!("nothing is remembered of session {session}: {error}")),
+                }
+            }
+            now.journals.insert(session, length);
+        }
+        let before = notebook.clone();
+        let changed = change(&mut notebook);
+        if now == seen && notebook == before && notebook.notes().all(|note| !forgotten.has(note)) {
+            // Nothing that it follows from is different.
+            return Ok((CaughtUp { notebook, forgotten, warnings }, changed));
+        }
+        // Before, so that nothing follows from what is forgotten; and after, for
+        // what followed all the same.
+        notebook.retain(|note| !forgotten.has(note));
+        notebook.settle(terms.decay);
+        notebook.retain(|note| !forgotten.has(note));
+        let written = write_lines(notebook.notes())?;
+        if written != bytes {
+            if !whole && !bytes.is_empty() {
+                let aside = self.root.join("issues.jsonl.damaged");
+                atomic_file::replace(&aside, &bytes, Durability::Power)?;
+            }
+            atomic_file::replace(&self.file(), &written, Durability::Power)?;
+        }
+        if now != seen {
+            let text = serde_json::to_vec(&now)?;
+            atomic_file::replace(&self.root.join("seen.json"), &text, Durability::Process)?;
+        }
+        Ok((CaughtUp { notebook, forgotten, warnings }, changed))
+    }
+
+    fn read(&self) -> Result<OnDisk, MemoryError> {
+        let path = self.file();
+        let bytes = match fs::read(&path) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let (notebook, warnings) = (Notebook::default(), Vec::new());
+                return Ok(OnDisk { bytes: Vec::new(), notebook, whole: false, warnings });
+            }
+            Err(error) => return Err(failed("read", &path)(error)),
+        };
+        let (notes, Skipped { unreadable, torn, others: _ }) = read_lines(&bytes);
+        let mut warnings = Vec::new();
+        if torn {
+            warnings.push(format!("the last line of `{}` was torn", path.display()));
+        }
+        if !unreadable.is_empty() {
+            let lines: Vec<String> = unreadable.iter().map(ToString::to_string).collect();
+            warnings.push(format!(
+                "`{}` cannot be read in line {}; what it was is kept as `issues.jsonl.damaged`",
+                path.display(),
+                lines.join(", ")
+            ));
+        }
+        let whole = !torn && unreadable.is_empty();
+        Ok(OnDisk { bytes, notebook: Notebook::new(notes), whole, warnings })
+    }
+
+    fn forgotten(&self) -> Result<Forgotten, MemoryError> {
+        let path = self.root.join("forgotten");
+        match fs::read_to_string(&path) {
+            Ok(text) => Ok(Forgotten::read(&text)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Forgotten::default()),
+            Err(error) => Err(failed("read", &path)(error)),
+        }
+    }
+
+    /// Without it everything is looked at again, which comes to the same.
+    fn seen(&self) -> Seen {
+        let bytes = fs::read(self.root.join("seen.json")).unwrap_or_default();
+        serde_json::from_slice(&bytes).unwrap_or_default()
+    }
+
+    /// Does something that only one process at a time may do.
+    pub fn alone<T>(&self, name: &str, action: impl FnOnce() -> T) -> Result<T, MemoryError> {
+        let _lock = self.lock(name)?;
+        Ok(action())
+    }
+
+    fn lock(&self, name: &str) -> Result<File, MemoryError> {
+        fs::create_dir_all(&self.root).map_err(failed("make", &self.root))?;
+        let path = self.root.join(name);
+        let open = OpenOptions::new().write(true).create(true).truncate(false).open(&path);
+        let file = open.map_err(failed("open", &path))?;
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            match file.try_lock() {
+                Ok(()) => return Ok(file),
+                Err(TryLockError::WouldBlock) if Instant::now() < deadline => {
+                    std::thread::sleep(Duration::from_millis(20));
+                }
+                Err(TryLockError::WouldBlock) => return Err(MemoryError::Busy { path }),
+                Err(TryLockError::Error(source)) => return Err(failed("lock", &path)(source)),
+            }
+        }
+    }
+}
+
+/// What a journal leaves to know; `None` if it is too early to say.
+fn harvested(journal: &Path, terms: &Terms<'_>) -> Result<Option<Vec<Note>>, HistoryError> {
+    let mut harvest = Harvest::default();
+    let folded = history::fold(journal, None, |moment| {
+        if let Some(before) = moment.before {
+            harvest.see(moment.record.at, moment.event, before);
+        }
+    });
+    let state = match folded {
+        Ok(history) => history.state,
+        // It is about to begin.
+        Err(HistoryError::Empty { .. }) => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let told = state.ended().is_some() || terms.unfinished;
+    Ok(told.then(|| harvest.finish(&state, terms.reasons)))
+}
+
+fn failed(step: &'static str, path: &Path) -> impl FnOnce(io::Error) -> MemoryError + use<> {
+    let path = path.to_owned();
+    move |source| MemoryError::Io { step, path, source }
+}

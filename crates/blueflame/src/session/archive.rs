@@ -1,0 +1,26 @@
+//! What a session has come to so far, remembered between its cycles.
+
+use tokio::task::spawn_blocking;
+
+use super::Session;
+use super::post::Occurrence;
+use crate::memory::{Keeper, Terms};
+use crate::store::Store;
+
+/// Remembers what the last cycle left, beside the session. If that fails, the end
+/// of the session makes it good.
+pub fn after_cycle(session: &Session) {
+    let (site, post) = session.parts();
+    let Some(config) = site.config.memory.clone().filter(|it| it.archive_after_wave) else {
+        return;
+    };
+    spawn_blocking(move || {
+        let kept = Store::find(&site.repository)
+            .map_err(Into::into)
+            .and_then(|store| Keeper::of(&store).catch_up(&Terms::of(&config)));
+        if let Err(error) = kept {
+            let why = format!("what the last cycle left to know was not saved: {error}");
+            post.send(Occurrence::Warning(why));
+        }
+    });
+}
