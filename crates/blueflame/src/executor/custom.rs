@@ -4,6 +4,7 @@
 //! has to ask. Nothing is known about such a program, so what it says counts for
 //! little: the gateway finds calls that were not judged, as it does for others.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::sync::Arc;
 
