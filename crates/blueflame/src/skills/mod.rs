@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 use blueflame_core::config::{self, Config};
 use blueflame_core::ids::{Role, SkillName};
-use blueflame_core::skill::{self, Found, Handed, Verdict};
+use blueflame_core::skill::{self, Found, Handed, Verdict, Why};
 use blueflame_core::yaml::closest;
 use serde::{Deserialize, Serialize};
 
@@ -73,6 +73,8 @@ pub struct LeftOut {
     pub name: String,
     pub place: String,
     pub why: String,
+    /// Whether the configuration could have it given to somebody.
+    pub usable: bool,
 }
 
 /// Looks for skills wherever the person and the configuration have them.
@@ -86,7 +88,7 @@ pub fn look(config: &Config, repository: &Path, person: &Person, interactive: bo
                 Ok(candidate) => candidates.push((place.clone(), candidate)),
                 Err((name, why)) => {
                     let place = place.name.clone();
-                    skills.left_out.push(LeftOut { name, place, why });
+                    skills.left_out.push(LeftOut { name, place, why, usable: false });
                 }
             }
         }
@@ -110,7 +112,7 @@ pub fn look(config: &Config, repository: &Path, person: &Person, interactive: bo
             let (place, candidate) = candidates.remove(at);
             let why = read.swap_remove(at).err().unwrap_or_default();
             let name = candidate.name.to_string();
-            skills.left_out.push(LeftOut { name, place: place.name, why });
+            skills.left_out.push(LeftOut { name, place: place.name, why, usable: false });
             continue;
         }
         for ((found, verdict), skill) in found.into_iter().zip(selection.verdicts).zip(read) {
@@ -120,8 +122,9 @@ pub fn look(config: &Config, repository: &Path, person: &Person, interactive: bo
                     skills.given.push(Given { skill: Arc::new(skill), place, roles });
                 }
                 (Verdict::LeftOut(why), _) => {
+                    let usable = !matches!(why, Why::Conduct(_));
                     let (name, why) = (name.to_string(), why.to_string());
-                    skills.left_out.push(LeftOut { name, place, why });
+                    skills.left_out.push(LeftOut { name, place, why, usable });
                 }
                 (Verdict::GivenTo(_), _) => {}
             }
@@ -146,10 +149,9 @@ impl Skills {
             let roles: Vec<&str> = roles.iter().map(|role| role.name()).collect();
             format!("{} for {}, from {place}", skill.name, roles.join(", "))
         });
-        let left_out = self
-            .left_out
-            .iter()
-            .map(|LeftOut { name, place, why }| format!("left out: {name} from {place}: {why}"));
+        let left_out = self.left_out.iter().map(|LeftOut { name, place, why, .. }| {
+            format!("left out: {name} from {place}: {why}")
+        });
         given.chain(left_out).collect::<Vec<_>>().join("\n")
     }
 
@@ -157,7 +159,7 @@ impl Skills {
     /// not there, with the names that are, and those that are others now.
     pub fn complaints(&self, wishes: &config::Skills) -> Vec<String> {
         let given = self.given.iter().map(|it| it.skill.name.as_str());
-        let left_out = self.left_out.iter().map(|it| it.name.as_str());
+        let left_out = self.left_out.iter().filter(|it| it.usable).map(|it| it.name.as_str());
         let all: BTreeSet<&str> = given.chain(left_out).collect();
         let renamed = wishes.renamed.iter().map(|(old, new)| {
             format!("the skill `{old}` is called `{new}` now; write that in the configuration")

@@ -45,7 +45,7 @@ fn each_role_is_taught_its_own_skills_and_the_journal_says_which() {
     }
     let told = stage.run().exits(0).says("everything landed");
     let told = told
-        .says("warning: the skill `nowhere` is not there. There are: `finishing-a-development")
+        .says("warning: the skill `nowhere` is not there. There are: `house-style`, `requesting")
         .says("is never given to agents");
     drop(told);
     for (attempt, taught) in [

@@ -1,7 +1,9 @@
 //! Which skills agents should get.
 
+use std::collections::BTreeSet;
+
 use super::super::Skills;
-use super::super::file::ConfigFile;
+use super::super::file::{self, ConfigFile};
 use super::values::Check;
 use crate::ids::{Role, SkillName};
 use crate::rules::PerRole;
@@ -9,23 +11,11 @@ use crate::skill::{self, Conduct};
 use crate::yaml::Spanned;
 
 pub(super) fn skills(check: Check<'_>, file: &ConfigFile) -> Skills {
-    let mut skills = Skills {
-        wanted: PerRole::default(),
-        named: Vec::new(),
-        renamed: renamed(file),
-        folders: folders(check, &file.skills.folders),
-        trust_repository: file.skills.trust_repository.value,
-        tool_blocked: file.permissions.blocked_tools.iter().any(|tool| tool.value == "Skill"),
-    };
-    let mut want = |name: SkillName, roles: &[Role], written: &Spanned<String>| {
-        for role in roles {
-            let wanted = skills.wanted.of_mut(*role);
-            if !wanted.contains(&name) {
-                wanted.push(name.clone());
-            }
-        }
-        if written.span.is_some() && !skills.named.contains(&name) {
-            skills.named.push(name);
+    let mut wanted = PerRole::<Vec<SkillName>>::default();
+    let mut want = |name: SkillName, role: Role| {
+        let wanted = wanted.of_mut(role);
+        if !wanted.contains(&name) {
+            wanted.push(name);
         }
     };
     let well_known = &file.superpowers;
@@ -41,53 +31,85 @@ pub(super) fn skills(check: Check<'_>, file: &ConfigFile) -> Skills {
             let message = format!("is for no role that is known, got `{name}`");
             check.warning(&path, written, message, &hint);
         }
-        if well_known.enabled.value {
-            want(name, roles, written);
+        for role in roles.iter().filter(|_| well_known.enabled.value) {
+            want(name.clone(), *role);
         }
     }
-    for role in Role::ALL {
-        let own = &file.skills;
-        let list = match role {
-            Role::Planner => &own.planner,
-            Role::Worker => &own.worker,
-            Role::Validator => &own.validator,
-            Role::Merger => &own.merger,
-        };
-        // What nobody wrote is there for those who want the well-known ones.
-        let meant = |it: &Spanned<String>| it.span.is_some() || well_known.enabled.value;
-        for (index, written) in list.iter().enumerate().filter(|(_, written)| meant(written)) {
-            if let Some(name) = name(check, &format!("skills.{role}[{index}]"), written) {
-                want(name, &[role], written);
+    for (role, list) in by_role(&file.skills) {
+        for (index, written) in list.iter().enumerate() {
+            if let Some(name) = name(check, &format!("skills.{role}[{index}]"), written)
+                && (well_known.enabled.value || !is_usual(&file.skills, role))
+            {
+                want(name, role);
             }
         }
     }
-    skills
+    let named = written(file).filter_map(|it| known(it).filter(|name| conduct(name).is_none()));
+    let newer = |it: &Spanned<String>| Some((it.value.clone(), skill::newer_name(plain(it))?));
+    Skills {
+        wanted,
+        // Once, however many roles it is for.
+        named: named.collect::<BTreeSet<_>>().into_iter().collect(),
+        renamed: written(file).filter_map(newer).collect(),
+        folders: folders(check, &file.skills.folders),
+        trust_repository: file.skills.trust_repository.value,
+        tool_blocked: file.permissions.blocked_tools.iter().any(|tool| tool.value == "Skill"),
+    }
+}
+
+fn by_role(skills: &file::Skills) -> [(Role, &[Spanned<String>]); 4] {
+    Role::ALL.map(|role| (role, of_role(skills, role)))
+}
+
+fn of_role(skills: &file::Skills, role: Role) -> &[Spanned<String>] {
+    match role {
+        Role::Planner => &skills.planner,
+        Role::Worker => &skills.worker,
+        Role::Validator => &skills.validator,
+        Role::Merger => &skills.merger,
+    }
+}
+
+/// Whether the list says what it would say by itself.
+fn is_usual(skills: &file::Skills, role: Role) -> bool {
+    of_role(skills, role) == of_role(&file::Skills::default(), role)
+}
+
+/// What the person wants in particular: all lists that are not the usual ones.
+fn written(file: &ConfigFile) -> impl Iterator<Item = &Spanned<String>> {
+    let well_known = Some(&file.superpowers)
+        .filter(|it| it.enabled.value && it.skills != file::Superpowers::default().skills);
+    let own = by_role(&file.skills).into_iter().filter(|(role, _)| !is_usual(&file.skills, *role));
+    well_known.map_or(&[][..], |it| &it.skills).iter().chain(own.flat_map(|(_, list)| list))
+}
+
+fn plain(written: &Spanned<String>) -> &str {
+    skill::plain(written.trim())
+}
+
+/// The name that is meant, if it is one.
+fn known(written: &Spanned<String>) -> Option<SkillName> {
+    let plain = plain(written);
+    SkillName::new(skill::newer_name(plain).unwrap_or(plain)).ok()
+}
+
+fn conduct(name: &SkillName) -> Option<Conduct> {
+    Conduct::of_name(name.as_str())
 }
 
 /// The name of a skill that agents can be given.
 fn name(check: Check<'_>, path: &str, written: &Spanned<String>) -> Option<SkillName> {
-    let plain = skill::plain(written.trim());
-    let Ok(name) = SkillName::new(skill::newer_name(plain).unwrap_or(plain)) else {
+    let Some(name) = known(written) else {
         let message = format!("is no name of a skill, got `{}`", written.value);
         check.error(path, written, message, "use a-z, 0-9 and single `-` between them");
         return None;
     };
-    if let Some(conduct) = Conduct::of_name(name.as_str()) {
+    if let Some(conduct) = conduct(&name) {
         let message = format!("is never given to agents: {conduct}, got `{name}`");
         check.warning(path, written, message, "remove the line");
         return None;
     }
     Some(name)
-}
-
-/// Names that the person wrote and that are others now, each with the new one.
-fn renamed(file: &ConfigFile) -> Vec<(String, &'static str)> {
-    let own = &file.skills;
-    let lists = [&file.superpowers.skills, &own.planner, &own.worker, &own.validator, &own.merger];
-    let written = lists.into_iter().flatten().filter(|written| written.span.is_some());
-    written
-        .filter_map(|it| Some((it.value.clone(), skill::newer_name(skill::plain(it.trim()))?)))
-        .collect()
 }
 
 fn folders(check: Check<'_>, list: &[Spanned<String>]) -> Vec<String> {
