@@ -52,7 +52,7 @@ impl Attempt {
             .ok_or_else(|| cannot(format!("there is no executor `{}`", spec.executor)))?;
         let executor = &*executor;
         let credential = secrets.credential.as_deref();
-        if let Some(why) = executor::unfit(executor, &spec.model.gateway, credential) {
+        if let Some(why) = executor::fitness::unfit(executor, &spec.model.gateway, credential) {
             return Err(cannot(why));
         }
         let warnings = forgo_tools(&mut spec, executor);

@@ -104,7 +104,7 @@ pub fn findings(config: &Config, looked: &[Looked]) -> Vec<Finding> {
     let wanted: Vec<&Looked> = names.into_iter().filter_map(here).collect();
     // What a key is worth is said where accounts are.
     let unserved =
-        |it: &Looked| executor::unfit(&*it.known, &gateway_of(&it.name, config), Some(""));
+        |it: &Looked| executor::fitness::unfit(&*it.known, &gateway_of(&it.name, config), Some(""));
     let usable = |name: &ExecutorName| {
         here(name).is_some_and(|it| it.found.is_ok() && unserved(it).is_none())
     };

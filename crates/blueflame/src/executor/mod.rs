@@ -11,6 +11,7 @@ pub mod codex;
 pub mod custom;
 pub mod embedded;
 pub mod find;
+pub mod fitness;
 mod hooked;
 mod last_message;
 pub mod opencode;
@@ -26,7 +27,7 @@ use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use blueflame_core::config::{CustomExecutor, Executors, Gateway, Upstream};
+use blueflame_core::config::{CustomExecutor, Executors};
 use blueflame_core::ids::ExecutorName;
 use blueflame_core::money::{Budget, Usage};
 use blueflame_core::skill::Handed;
@@ -134,34 +135,6 @@ pub fn choose(name: &str, described: Option<&CustomExecutor>) -> Option<Chosen> 
 /// The executor that the configuration has by this name.
 pub fn configured(name: &ExecutorName, executors: &Executors) -> Option<Chosen> {
     choose(name.as_str(), executors.custom.get(name))
-}
-
-/// Why an executor cannot be sent to a provider, if so.
-fn cannot_ask(executor: &dyn Executor, upstream: &Upstream) -> Option<String> {
-    let (name, path) = (executor.name(), executor.speaks().path());
-    let served = *upstream != Upstream::Anthropic || path == "/v1/messages";
-    (!served).then(|| {
-        format!(
-            "the executor `{name}` cannot ask Anthropic: set `gateway.upstream` to `openai` or to \
-             an address that serves `{path}`"
-        )
-    })
-}
-
-/// Why an executor cannot work with what it would have to ask, if so. It is found
-/// before it is started, so that another one can step in.
-pub fn unfit(executor: &dyn Executor, gateway: &Gateway, key: Option<&str>) -> Option<String> {
-    let name = executor.name();
-    if gateway.passthrough_auth && !executor.takes_login() {
-        let why = "takes no login: `gateway.passthrough_auth` is for claude";
-        return Some(format!("the executor `{name}` {why}"));
-    }
-    let provider = matches!(gateway.upstream, Upstream::Anthropic | Upstream::OpenAi);
-    if provider && !gateway.passthrough_auth && key.is_none() {
-        let variable = &gateway.credential_env;
-        return Some(format!("the provider of `{name}` needs a key, and `{variable}` is not set"));
-    }
-    cannot_ask(executor, &gateway.upstream)
 }
 
 /// What an agent is to do.

@@ -124,7 +124,7 @@ pub fn prepare(site: &Arc<Site>, job: &Job) -> Result<Ready, NotStarted> {
         .ok_or_else(|| unusable(format!("there is no executor `{}`", job.executor)))?;
     let (gateway, key) =
         (site.config.gateway.with_account(&job.account), site.credential(&job.account));
-    if let Some(why) = executor::unfit(&*executor, &gateway, key.as_deref()) {
+    if let Some(why) = executor::fitness::unfit(&*executor, &gateway, key.as_deref()) {
         return Err(unusable(why));
     }
     let (start, restore) = origin(site, job)?;

@@ -127,6 +127,10 @@ fn figures(agent: Agent, situation: &Situation) -> Option<String> {
         situation.what,
         run.story()
     );
+    // Where the sums are the same, so are their parts.
+    if let Some(own) = own.filter(|own| own.total() == gateway.total()) {
+        assert_eq!(own, gateway, "{agent:?}");
+    }
     let shown = |usage: Usage| match situation.counted {
         // How much more depends on the length of paths and prompts.
         Counted::Estimated if usage.total() > 1_000 => "more than 1,000".to_owned(),

@@ -6,7 +6,6 @@ use std::path::Path;
 
 use blueflame::executor::find;
 use blueflame::sandbox::Tier;
-use blueflame_core::money::Usage;
 
 use crate::install;
 use crate::stage::{Agent, Run, Stage};
@@ -354,24 +353,6 @@ done
 env | grep -q ^BLUEFLAME_TOKEN && echo reading the token succeeded
 true
 "#;
-
-#[test]
-fn its_own_figures_are_those_of_the_gateway_cached_ones_too() {
-    let Some(stage) = Stage::new(Agent::Opencode) else { return };
-    let script = "
-replies:
-  - when: {turn: 0}
-    call: [{tool: Bash, input: {command: echo again}}]
-    usage: {input: 900, output: 100, cache_read: 50}
-  - say: Done.
-    usage: {input: 30, output: 7, cache_read: 1000}
-";
-    let run = stage.script(script).run();
-    assert_eq!(run.end(), "stopped", "{}", run.story());
-    let usage = Usage { input: 930, output: 107, cache_read: 1050, cache_write: 0 };
-    assert_eq!(run.sealed.spend.usage, usage);
-    assert_eq!(run.sealed.own_usage, Some(usage));
-}
 
 /// It makes its conversation shorter, asks again, and so on: for ever.
 #[test]
