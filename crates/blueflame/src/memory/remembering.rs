@@ -77,7 +77,7 @@ impl Remembering {
         let Ok(runtime) = runtime() else { return failed("there is no runtime to wait in") };
         runtime.block_on(async {
             tokio::select! {
-                copied = told => copied.unwrap_or_else(|_| failed("it broke off")),
+                done = told => done.unwrap_or_else(|_| failed("it broke off")),
                 _ = tokio::signal::ctrl_c() => failed("interrupted"),
             }
         })
