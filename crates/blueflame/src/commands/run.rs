@@ -218,11 +218,11 @@ fn finish(
     remembering: &Remembering,
 ) -> Result<ExitCode, Failure> {
     let left = left?;
+    remembering.remember();
     match summary::page(journal) {
         Ok(page) => eprintln!("{page}"),
         Err(error) => eprintln!("warning: there is no summary: {error}"),
     }
-    remembering.remember();
     let on = format!("`blueflame resume {id}` goes on");
     let quiet = |kind| Err(Failure::new(kind, ""));
     match left {

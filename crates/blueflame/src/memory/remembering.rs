@@ -63,7 +63,7 @@ impl Remembering {
         }
         let notes = count(caught_up.notebook.len(), "note");
         let copied = self.copy_unless_interrupted(caught_up);
-        eprintln!("memory: {notes}, shown by `blueflame memory`{}", copied.told());
+        eprintln!("memory: {notes} (`blueflame memory`){}", copied.told());
         copied.warn();
     }
 
@@ -77,7 +77,7 @@ impl Remembering {
         let Ok(runtime) = runtime() else { return failed("there is no runtime to wait in") };
         runtime.block_on(async {
             tokio::select! {
-                copied = told => copied.unwrap_or_else(|_| failed("it broke off")),
+                done = told => done.unwrap_or_else(|_| failed("it broke off")),
                 _ = tokio::signal::ctrl_c() => failed("interrupted"),
             }
         })
@@ -141,7 +141,7 @@ impl Copied {
         match self {
             Copied::NotWanted | Copied::Failed(_) => String::new(),
             Copied::Nowhere(Unusable::NotInstalled) => {
-                "; there is no `bd`, so they are kept here alone".to_owned()
+                "; no `bd`, so they are kept here alone".to_owned()
             }
             Copied::Nowhere(Unusable::NotInitialised) => {
                 "; `bd` gets a copy once there is a `.beads` (`blueflame memory init --beads`)"

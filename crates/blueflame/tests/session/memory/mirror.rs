@@ -13,6 +13,7 @@ use blueflame_core::memory::{Kind, Note, Notebook, Standing};
 use serde_json::{Value, json};
 
 use super::{is_untouched, kinds, notes};
+use crate::stage::wait_until;
 
 const MINUTE: Duration = Duration::from_secs(60);
 
@@ -189,11 +190,13 @@ fn one_that_hangs_is_ended_with_all_that_it_started() {
     let why = mirror::reconcile(&bd, &three(), &Forgotten::default(), MINUTE).unwrap_err().why;
     assert!(why.contains("was not done in 3 s"), "{why}");
     let program = place.path("bd").display().to_string();
-    let left = fs::read_dir("/proc").unwrap().flatten().filter(|entry| {
-        let line = fs::read(entry.path().join("cmdline")).unwrap_or_default();
-        String::from_utf8_lossy(&line).contains(&program)
+    wait_until("nothing of it runs", || {
+        let mut processes = fs::read_dir("/proc").unwrap().flatten();
+        !processes.any(|entry| {
+            let line = fs::read(entry.path().join("cmdline")).unwrap_or_default();
+            String::from_utf8_lossy(&line).contains(&program)
+        })
     });
-    assert_eq!(left.count(), 0, "something still runs");
     let why = place.identify_within(Duration::from_secs(2)).unwrap_err();
     assert!(matches!(why, Unusable::NotBeads { .. }), "{why}");
 }

@@ -69,7 +69,7 @@ fn memory_in(request: &str) -> &str {
 /// Two sessions on one repository: the agents of the second are told what went
 /// wrong in the first, and what the person said.
 fn the_second_knows_of_the_first(stage: &Stage, run: &dyn Fn() -> Told) {
-    run().exits(1).says("shown by `blueflame memory`");
+    run().exits(1).says("(`blueflame memory`)");
     let first = stage.session_id();
     let one = requests(stage, "planner");
     assert!(one.iter().all(|it| !it.contains("From earlier sessions")), "nothing came before");
@@ -123,7 +123,7 @@ fn the_second_session_knows_of_the_first_with_the_real_claude() {
 #[test]
 fn what_is_remembered_is_shown_forgotten_and_not_found_again() {
     let stage = stage("");
-    stage.run().exits(1).says("there is no `bd`, so they are kept here alone");
+    stage.run().exits(1).says("no `bd`, so they are kept here alone");
     let before = notes(&stage);
     assert_eq!(kinds(&before), ["failure", "decision", "session", "cost"]);
     let bytes = fs::read(memory_file(&stage)).unwrap();
