@@ -154,6 +154,7 @@ impl Camera {
             return Err(SnapshotError::TooSlow { step: "add".to_owned() });
         };
         let left_out = self.without_ignored(left_out).await;
+        self.as_at_the_start(&left_out).await?;
         let mut paths = b".\0".to_vec();
         for one in &left_out {
             paths.extend_from_slice(b":(exclude,literal,top)");
@@ -173,6 +174,25 @@ impl Camera {
             }
             (_, _, message) => Err(SnapshotError::Failed { step: step.to_owned(), message }),
         }
+    }
+
+    /// Takes back what was taken up before it was known to be left out: it may have
+    /// come, or grown, between the look at the files and the last time.
+    async fn as_at_the_start(&self, left_out: &[LeftOut]) -> Result<(), SnapshotError> {
+        let known: BTreeSet<Vec<u8>> =
+            self.entries().await?.into_iter().map(|it| it.path).collect();
+        let mut lines = Vec::new();
+        for path in left_out.iter().map(LeftOut::path).filter(|path| known.contains(*path)) {
+            let name = format!("{}:{}", self.start, String::from_utf8_lossy(path));
+            // One that the start has is kept as it was there, or as it was last small.
+            if self.ask(&["cat-file", "-e", &name], Vec::new()).await?.0 != Some(0) {
+                let none = "0".repeat(self.start.as_str().len());
+                lines.extend_from_slice(format!("0 {none}\t").as_bytes());
+                lines.extend_from_slice(path);
+                lines.push(0);
+            }
+        }
+        self.change_index(lines).await
     }
 
     /// What git leaves out anyway is nobody's loss, and it complains when told

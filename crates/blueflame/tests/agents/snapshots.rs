@@ -170,6 +170,14 @@ git add src/module vendor/module && git commit -q -m modules && git rev-parse HE
     assert_eq!(changed, "src/go\nsrc/work.txt\n", "the submodule is no change");
 }
 
+/// A file may grow while the others are being saved.
+#[test]
+fn what_has_become_too_large_is_not_saved_any_longer() {
+    let run = run(twice("echo x > src/growing", "truncate -s 60M src/growing; sleep 0.3"));
+    let listed = of_snapshot(&run, &["ls-tree", "-r", "--name-only", last(&run).as_str()]);
+    assert!(listed.contains("src/work.txt") && !listed.contains("growing"), "{listed}");
+}
+
 #[test]
 fn what_cannot_be_saved_does_not_keep_the_rest_from_being_saved() {
     // git takes no file of this name, and this is too large.

@@ -148,12 +148,12 @@ impl Manner {
 
 impl Manner {
     /// Whether this is how somebody whom it met may end: dead, or with a refusal
-    /// that says what happened and that it goes on.
-    pub fn explains(self, told: &Told) -> bool {
+    /// that says what happened and, if there is a session, that it goes on.
+    pub fn explains(self, told: &Told, begun: bool) -> bool {
         let refused = |code, words: &str| {
             told.code == Some(code)
                 && told.stderr.contains(words)
-                && told.stderr.contains("`blueflame resume")
+                && (told.stderr.contains("`blueflame resume") || !begun)
         };
         if told.signal == Some(9) {
             return !matches!(self, Manner::Git);
