@@ -48,9 +48,9 @@ pub fn list(notes: &[&Note], notebook: &Notebook, pending: Option<&Pending>) -> 
         // Writing to a string cannot fail.
         let _ = writeln!(
             page,
-            "\n{} of {} sessions",
+            "\n{} of {}",
             count(notebook.len(), "note"),
-            notebook.sessions().len()
+            count(notebook.sessions().len(), "session")
         );
     }
     if let Some(Pending { since, why }) = pending {

@@ -137,7 +137,7 @@ fn what_is_remembered_is_shown_forgotten_and_not_found_again() {
     let context = stage.blueflame(&["memory", "show"]).exits(0).stdout;
     assert!(context.contains("Keep to plain text files."), "{context}");
     let list = stage.blueflame(&["memory"]).exits(0).stdout;
-    assert!(list.contains(failure) && list.contains("4 notes of 1 sessions"), "{list}");
+    assert!(list.contains(failure) && list.contains("4 notes of 1 session\n"), "{list}");
     stage.blueflame(&["memory", "show", "bf-"]).exits(2).says("could be any of 4 notes");
     stage.blueflame(&["memory", "forget", "nothing"]).exits(2).says("there is no note");
 
