@@ -44,7 +44,7 @@ struct Scene {
 
 fn main() {
     let scene = Scene::new();
-    let checkout = scene.timed(|| drop(scene.workspaces("first", true).create(&scene.order(0))));
+    let checkout = timed(|| drop(scene.workspaces("first", true).create(&scene.order(0))));
     println!("{FILES} files; the one checkout beneath all layers: {}", seconds(checkout));
     println!(
         "{EACH} of them           made  first status    together       KB each  ratio made  ratio together"
@@ -101,12 +101,6 @@ impl Scene {
         Scene { env, start }
     }
 
-    fn timed(&self, what: impl FnOnce()) -> Duration {
-        let begun = Instant::now();
-        what();
-        begun.elapsed()
-    }
-
     fn workspaces(&self, name: &str, layered: bool) -> Workspaces {
         let root = self.env.path("project");
         let place = LockPath::new(".trees").unwrap();
@@ -133,13 +127,13 @@ impl Scene {
     fn ours(&self, name: &str, layered: bool) -> Row {
         let workspaces = self.workspaces(name, layered);
         let mut made: Vec<Workspace> = Vec::new();
-        let took = self.timed(|| {
+        let took = timed(|| {
             for number in 0..EACH {
                 made.push(workspaces.create(&self.order(number)).unwrap().workspace);
             }
         });
         let kilobytes = made.iter().map(|it| size(&it.path)).sum();
-        let status = self.timed(|| {
+        let status = timed(|| {
             for workspace in &made {
                 self.status(&workspace.path);
             }
@@ -151,8 +145,8 @@ impl Scene {
     }
 
     fn linked(&self) -> Row {
-        let place = |number: u32| self.env.path(&format!("linked-{number}"));
-        let made = self.timed(|| {
+        let place = |number: u32| self.env.path(format!("linked-{number}"));
+        let made = timed(|| {
             for number in 0..EACH {
                 let mut git = self.env.command("git");
                 git.current_dir(self.env.path("project")).args(["worktree", "add", "-q"]);
@@ -161,7 +155,7 @@ impl Scene {
             }
         });
         let kilobytes = (0..EACH).map(|number| size(&place(number))).sum();
-        let status = self.timed(|| (0..EACH).for_each(|number| self.status(&place(number))));
+        let status = timed(|| (0..EACH).for_each(|number| self.status(&place(number))));
         (0..EACH).for_each(|number| remove_tree(&place(number)).unwrap());
         Row { made, status, kilobytes }
     }
@@ -183,7 +177,7 @@ impl Scene {
         shell.arg("cd \"$0\" && echo x > new && echo x > d0/e0/f0 && rm d1/e0/f1");
         assert!(shell.arg(&workspace.path).status().unwrap().success());
         self.in_status(&workspace);
-        let git = self.timed(|| self.in_status(&workspace));
+        let git = timed(|| self.in_status(&workspace));
         let begun = Instant::now();
         let listed = Layers::of(&workspace.path).unwrap().all_touched().unwrap();
         let ours = begun.elapsed();
@@ -201,13 +195,13 @@ impl Scene {
         let mut git: Command = self.env.command(BLUEFLAME);
         git.arg("__within").arg(&workspace.path).args(["git", "-C"]).arg(&workspace.path);
         let output = git.args(["status", "--porcelain", "--ignored", "-uall"]).output().unwrap();
-        assert_eq!(output.stdout.iter().filter(|byte| **byte == b'\n').count(), 3);
+        assert_eq!(String::from_utf8_lossy(&output.stdout).lines().count(), 3);
     }
 
     fn crowd(&self) {
         let workspaces = self.workspaces("crowd", true);
         let (next, failed) = (AtomicUsize::new(0), AtomicUsize::new(0));
-        let took = self.timed(|| {
+        let took = timed(|| {
             thread::scope(|scope| {
                 for _ in 0..THREADS {
                     scope.spawn(|| {
@@ -232,6 +226,12 @@ impl Scene {
             failed.into_inner()
         );
     }
+}
+
+fn timed(what: impl FnOnce()) -> Duration {
+    let begun = Instant::now();
+    what();
+    begun.elapsed()
 }
 
 fn session(name: &str) -> String {

@@ -39,7 +39,7 @@ pub(super) struct Base {
 
 impl Base {
     /// Where it is, as seen from the place of a workspace.
-    pub(super) fn from_a_workspace(&self) -> PathBuf {
+    pub(super) fn seen_from_a_workspace(&self) -> PathBuf {
         Path::new("../..").join(PLACE).join(&self.name)
     }
 }

@@ -110,7 +110,7 @@ impl Workspaces {
         base: &Base,
     ) -> Result<Vec<fittings::LeftOut>, WorkspaceError> {
         fs::create_dir_all(staging).map_err(failed("make", staging))?;
-        let layers = layers::lay_out(staging, &base.from_a_workspace())
+        let layers = layers::lay_out(staging, &base.seen_from_a_workspace())
             .map_err(failed("lay out", staging))?;
         let git_dir = layers.changes().join(".git");
         git_dir::make(&git_dir, workspace, &order.start)?;
