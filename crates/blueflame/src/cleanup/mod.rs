@@ -200,7 +200,7 @@ impl Sweep<'_> {
                 workspace::remove_leftover(&self.trees, path).map_err(internal)?;
                 // It may have been the last that was laid over a checkout.
                 for base in workspace::unused_bases(&self.trees).map_err(internal)? {
-                    workspace::remove_tree(&base).map_err(internal)?;
+                    workspace::remove_base(&base).map_err(internal)?;
                 }
                 Ok(())
             }

@@ -80,7 +80,8 @@ fn gateway_of(name: &ExecutorName, config: &Config) -> Gateway {
 /// As far as it can be told without using it.
 fn login(known: &dyn Executor, gateway: &Gateway) -> String {
     let variable = &gateway.credential_env;
-    let there = if std::env::var_os(variable).is_some() { "set" } else { "not set" };
+    let there = std::env::var(variable).is_ok_and(|key| !key.trim().is_empty());
+    let there = if there { "set" } else { "not set" };
     match gateway.upstream {
         Upstream::Script(_) | Upstream::Replay(_) => "none needed".to_owned(),
         _ if gateway.passthrough_auth && !known.takes_login() => "cannot take yours".to_owned(),

@@ -228,7 +228,9 @@ fn workspaces(loaded: &Loaded) -> Option<Finding> {
     let boundary = sandbox::choose(&loaded.config.sandbox).ok()?;
     let common = Git::in_dir(&loaded.repository).common_dir().ok()?;
     let blueflame = std::env::current_exe().ok()?;
-    let layered = enter::layering(&loaded.config.worktree, boundary.tier, &blueflame, &common);
+    let (worktree, tier) = (&loaded.config.worktree, boundary.tier);
+    let trees = loaded.repository.join(loaded.config.project.worktree_dir.as_str());
+    let layered = enter::layering(worktree, tier, &blueflame, &trees, &common);
     Some(Finding::good(
         "workspaces",
         match layered {

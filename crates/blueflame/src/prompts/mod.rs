@@ -32,7 +32,7 @@ pub use fence::Fence;
 pub use merger::{Conflict, MergerBrief, MergingTask, merger};
 pub use part::Part;
 pub use planner::{Manner, PlannerBrief, planner};
-pub use repository_notes::{Note, RepositoryNotes, Unread};
+pub use repository_notes::{NOTE_FILES, Note, RepositoryNotes, Unread};
 pub use sizes::{PartSize, PromptSizes};
 pub use validator::{Check, CheckResult, ValidatorBrief, validator};
 pub use worker::{Start, WorkerBrief, worker};

@@ -46,12 +46,12 @@ pub enum Unread {
 }
 
 impl RepositoryNotes {
-    /// Reads the files at the root of a workspace, which each of them is at. What
-    /// one of them says in full is not said again by the other.
-    pub fn read(root_of: impl Fn(&str) -> PathBuf) -> Self {
+    /// Reads the files at the root of a workspace. What one of them says in
+    /// full is not said again by the other.
+    pub fn read(root: &Path) -> Self {
         let mut found = RepositoryNotes::default();
         for file in NOTE_FILES {
-            match read(&root_of(file), file) {
+            match read(root, file) {
                 Ok(Some(text)) => found.notes.push(Note { file, text }),
                 Ok(None) => {}
                 Err(why) => found.unread.push((file, why)),
@@ -145,10 +145,6 @@ mod tests {
 
     use super::*;
 
-    fn read_at(root: &Path) -> RepositoryNotes {
-        RepositoryNotes::read(|_| root.to_owned())
-    }
-
     fn files(texts: &[(&str, &str)]) -> tempfile::TempDir {
         let dir = tempfile::tempdir().unwrap();
         for (file, text) in texts {
@@ -173,11 +169,11 @@ mod tests {
             ("", "use tabs", vec!["AGENTS.md"]),
         ] {
             let dir = files(&[("CLAUDE.md", claude), ("AGENTS.md", agents)]);
-            let notes = read_at(dir.path());
+            let notes = RepositoryNotes::read(dir.path());
             assert_eq!(names(&notes), expected, "{claude:?} and {agents:?}");
             assert_eq!(notes.unread, []);
         }
-        let none = read_at(files(&[]).path());
+        let none = RepositoryNotes::read(files(&[]).path());
         assert!(none.notes.is_empty() && none.unread.is_empty());
     }
 
@@ -198,24 +194,24 @@ mod tests {
             (PathBuf::from(".git/x.md"), Unread::NotMarkdown),
         ] {
             let dir = root(&target);
-            let notes = read_at(dir.path());
+            let notes = RepositoryNotes::read(dir.path());
             assert_eq!(notes.unread, [("AGENTS.md", why)], "{}", target.display());
             assert!(notes.notes.is_empty());
         }
         let dir = root(Path::new("real.md"));
-        let notes = read_at(dir.path());
+        let notes = RepositoryNotes::read(dir.path());
         assert_eq!(notes.notes, [Note { file: "AGENTS.md", text: "rules".into() }]);
         let dir = root(Path::new("docs/real.md"));
         std::fs::create_dir(dir.path().join("docs")).unwrap();
         std::fs::write(dir.path().join("docs/real.md"), "deeper").unwrap();
-        let notes = read_at(dir.path());
+        let notes = RepositoryNotes::read(dir.path());
         assert_eq!(notes.notes, [Note { file: "AGENTS.md", text: "deeper".into() }]);
         // What was put in the way between the look and the opening.
         assert!(open(dir.path(), Path::new("AGENTS.md")).is_err());
         symlink("docs", dir.path().join("other")).unwrap();
         assert!(open(dir.path(), Path::new("other/real.md")).is_err());
         let dir = root(Path::new("gone.md"));
-        let notes = read_at(dir.path());
+        let notes = RepositoryNotes::read(dir.path());
         assert!(matches!(notes.unread[..], [("AGENTS.md", Unread::Failed(_))]));
     }
 
@@ -225,7 +221,7 @@ mod tests {
         let status =
             std::process::Command::new("mkfifo").arg(dir.path().join("CLAUDE.md")).status();
         assert!(status.unwrap().success());
-        let notes = read_at(dir.path());
+        let notes = RepositoryNotes::read(dir.path());
         assert_eq!(notes.unread, [("CLAUDE.md", Unread::NotAFile)]);
         open(dir.path(), Path::new("CLAUDE.md")).unwrap();
     }
@@ -235,7 +231,7 @@ mod tests {
         let dir = files(&[]);
         std::fs::create_dir(dir.path().join("CLAUDE.md")).unwrap();
         std::fs::write(dir.path().join("AGENTS.md"), b"a\xffb").unwrap();
-        let notes = read_at(dir.path());
+        let notes = RepositoryNotes::read(dir.path());
         assert_eq!(notes.unread, [("CLAUDE.md", Unread::NotAFile)]);
         assert_eq!(notes.notes, [Note { file: "AGENTS.md", text: "a\u{fffd}b".into() }]);
     }
@@ -243,7 +239,7 @@ mod tests {
     #[test]
     fn a_huge_file_is_read_up_to_a_limit() {
         let dir = files(&[("CLAUDE.md", &"x".repeat(3 << 20))]);
-        let notes = read_at(dir.path());
+        let notes = RepositoryNotes::read(dir.path());
         assert!(notes.notes[0].text.ends_with("x\n[2097152 bytes left out here]"));
     }
 }

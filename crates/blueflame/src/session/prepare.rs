@@ -2,6 +2,7 @@
 
 use std::fmt::Display;
 use std::fs;
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::thread;
@@ -26,12 +27,12 @@ use crate::checks::command::CommandResult;
 use crate::executor::{self, Order};
 use crate::landing::LandingError;
 use crate::prompts::{
-    self, Conflict, Fence, Manner, MergerBrief, MergingTask, PlannerBrief, Prompt, RepositoryNotes,
-    Start, ValidatorBrief, WorkerBrief,
+    self, Conflict, Fence, Manner, MergerBrief, MergingTask, NOTE_FILES, PlannerBrief, Prompt,
+    RepositoryNotes, Start, ValidatorBrief, WorkerBrief,
 };
 use crate::skills::{self, Offered, Skill};
 use crate::workspace::{
-    self, Created, Restore, StartPoint, Workspace, WorkspaceError, WorkspaceName,
+    self, Created, Layers, Restore, StartPoint, Workspace, WorkspaceError, WorkspaceName,
 };
 
 /// An agent that is to be started.
@@ -278,6 +279,14 @@ fn restore(site: &Site, task: &Task) -> Option<Restore> {
     })
 }
 
+/// What the repository tells agents, as they find it in their workspace.
+fn notes(workspace: &Workspace) -> io::Result<RepositoryNotes> {
+    match Layers::of(&workspace.path) {
+        Some(layers) => Ok(RepositoryNotes::read(layers.copy_of(&NOTE_FILES)?.path())),
+        None => Ok(RepositoryNotes::read(&workspace.path)),
+    }
+}
+
 fn prompt(
     site: &Site,
     job: &Job,
@@ -286,7 +295,7 @@ fn prompt(
     may_ask: bool,
 ) -> Result<Prompt, NotStarted> {
     let fence = Fence::draw().map_err(|error| error.to_string())?;
-    let conventions = &RepositoryNotes::read(|file| workspace.layer_of(Path::new(file)));
+    let conventions = &notes(workspace).map_err(|error| error.to_string())?;
     let (project, config) = (site.project(), &site.config);
     let recalled = match &job.brief {
         Brief::Plan { goal, .. } => site.recall.for_planner(goal),

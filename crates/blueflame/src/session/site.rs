@@ -87,12 +87,18 @@ impl Site {
         )
         .map_err(|error| missing(&error))?;
         let blueflame = std::env::current_exe().map_err(|error| missing(&error))?;
-        let layered = enter::layering(&config.worktree, manner.boundary.tier, &blueflame, &common);
+        let trees = repository.join(config.project.worktree_dir.as_str());
+        let tier = manner.boundary.tier;
+        let layered = enter::layering(&config.worktree, tier, &blueflame, &trees, &common);
         let workspaces = workspaces.layered(layered.is_ok().then(|| blueflame.clone()));
         let landing = Landing::open(&repository).map_err(|error| missing(&error))?;
         let author = landing.identity().map_err(|error| missing(&error))?;
         std::fs::create_dir_all(session.attempts()).map_err(|error| missing(&error))?;
-        let held = |name: &str| Some((name.to_owned(), std::env::var(name).ok()?));
+        // One that is empty is none: a missing secret often looks like that.
+        let held = |name: &str| {
+            let key = std::env::var(name).ok().filter(|key| !key.trim().is_empty())?;
+            Some((name.to_owned(), key))
+        };
         let credentials = config.gateway.credential_variables().filter_map(held).collect();
         let recordings = recordings(&repository, &config)?;
         let project_name = config.project.name.clone().unwrap_or_else(|| {

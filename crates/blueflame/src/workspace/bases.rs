@@ -6,6 +6,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::PoisonError;
 use std::time::Duration;
@@ -13,7 +14,7 @@ use std::time::Duration;
 use blueflame_core::ids::Oid;
 
 use super::error::{WorkspaceError, failed};
-use super::layers::BASE;
+use super::layers::{self, BASE, Layers};
 use super::{Workspaces, remove, space};
 
 /// A large tree on a busy disk takes its time.
@@ -37,18 +38,30 @@ pub(super) struct Base {
     name: String,
 }
 
-impl Base {
-    /// Where it is, as seen from the place of a workspace.
-    pub(super) fn seen_from_a_workspace(&self) -> PathBuf {
-        Path::new("../..").join(PLACE).join(&self.name)
-    }
-}
-
 impl Workspaces {
-    /// A checkout of a commit, or, unless it has to be exactly that, of one that
-    /// differs from it in few files. It is made if there is none.
-    pub(super) fn base_for(&self, start: &Oid, exactly: bool) -> Result<Base, WorkspaceError> {
+    /// Lays a workspace out over a checkout of its start, or, unless it has to be
+    /// exactly that, of a commit that differs from it in few files. One is made if
+    /// there is none.
+    pub(super) fn lay_over_a_base(
+        &self,
+        place: &Path,
+        start: &Oid,
+        exactly: bool,
+    ) -> Result<(Layers, Base), WorkspaceError> {
+        // Until the workspace has its link, nobody knows that the checkout is used.
         let mut checked = self.bases.lock().unwrap_or_else(PoisonError::into_inner);
+        let base = self.base_for(&mut checked, start, exactly)?;
+        let beneath = Path::new("../..").join(PLACE).join(&base.name);
+        let layers = layers::lay_out(place, &beneath).map_err(failed("lay out", place))?;
+        Ok((layers, base))
+    }
+
+    fn base_for(
+        &self,
+        checked: &mut BTreeSet<String>,
+        start: &Oid,
+        exactly: bool,
+    ) -> Result<Base, WorkspaceError> {
         let place = self.root.join(PLACE);
         let mut there = bases(&place)?;
         there.sort_by_key(|base| base.commit != *start);
@@ -57,7 +70,7 @@ impl Workspaces {
                 continue;
             }
             // One that another session left may have been altered since.
-            if checked.contains(&base.name) || self.is_whole(&place.join(&base.name))? {
+            if checked.contains(&base.name) || self.is_whole(&base, &place.join(&base.name))? {
                 checked.insert(base.name.clone());
                 return Ok(base);
             }
@@ -66,7 +79,7 @@ impl Workspaces {
         checked.insert(made.name.clone());
         for path in unused_bases(&self.root)? {
             if path != place.join(&made.name) {
-                remove::remove_tree(&path).map_err(failed("remove", &path))?;
+                remove_base(&path).map_err(failed("remove", &path))?;
             }
         }
         Ok(made)
@@ -80,11 +93,22 @@ impl Workspaces {
         Ok(answer.status.success() && differing <= FEW)
     }
 
-    /// Whether all files are as they were when it was made.
-    fn is_whole(&self, base: &Path) -> Result<bool, WorkspaceError> {
-        let call = self.plain.git().work_tree(base).variable("GIT_INDEX_FILE", index(base));
-        let answer = call.words(&["diff-files", "--quiet", "--ignore-submodules=all"]).run()?;
-        Ok(answer.status.success())
+    /// Whether all files are as they were when it was made, and no others are there.
+    fn is_whole(&self, base: &Base, path: &Path) -> Result<bool, WorkspaceError> {
+        if !index(path).is_file() {
+            return Ok(false);
+        }
+        let git = || self.plain.git().work_tree(path).variable("GIT_INDEX_FILE", index(path));
+        for words in [
+            &["diff-index", "--cached", "--quiet", base.commit.as_str()][..],
+            &["diff-files", "--quiet", "--ignore-submodules=all"],
+        ] {
+            if !git().words(words).run()?.status.success() {
+                return Ok(false);
+            }
+        }
+        let others = git().words(&["ls-files", "-z", "--others"]).run()?;
+        Ok(others.status.success() && others.stdout.is_empty())
     }
 
     fn check_out(&self, place: &Path, commit: &Oid) -> Result<Base, WorkspaceError> {
@@ -95,13 +119,18 @@ impl Workspaces {
         remove::remove_tree(&staging).map_err(failed("remove", &staging))?;
         let git_dir = staging.join(".git");
         fs::create_dir_all(&git_dir).map_err(failed("make", &git_dir))?;
-        self.plain
+        let checkout = self
+            .plain
             .git()
             .work_tree(&staging)
             .variable("GIT_INDEX_FILE", index(&staging))
             .deadline(CHECKOUT_DEADLINE)
-            .words(&["read-tree", "--reset", "-u", commit.as_str()])
-            .done()?;
+            .words(&["read-tree", "--reset", "-u", commit.as_str()]);
+        if let Err(error) = checkout.done() {
+            // What is left of it does no harm, but takes room.
+            let _ = remove::remove_tree(&staging);
+            return Err(error.into());
+        }
         // Another of the same commit may be there, altered and still in use.
         let names = (1..=u32::MAX).map(|number| format!("{commit}-{number}"));
         let name = names.into_iter().find(|name| fs::symlink_metadata(place.join(name)).is_err());
@@ -116,7 +145,7 @@ impl Workspaces {
         let mut checked = self.bases.lock().unwrap_or_else(PoisonError::into_inner);
         checked.clear();
         for path in unused_bases(&self.root)? {
-            remove::remove_tree(&path).map_err(failed("remove", &path))?;
+            remove_base(&path).map_err(failed("remove", &path))?;
         }
         // Only if nothing is left in it.
         let _ = fs::remove_dir(self.root.join(PLACE));
@@ -129,6 +158,15 @@ pub fn unused_bases(root: &Path) -> Result<Vec<PathBuf>, WorkspaceError> {
     let used = in_use(root)?;
     let there = remove::directories(&root.join(PLACE))?.into_iter();
     Ok(there.filter(|(name, _)| !used.contains(name)).map(|(_, path)| path).collect())
+}
+
+/// Removes one. It loses its name first: one that has a name is whole.
+pub fn remove_base(path: &Path) -> io::Result<()> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let nameless = path.with_file_name(format!(".{name}.gone"));
+    remove::remove_tree(&nameless)?;
+    fs::rename(path, &nameless)?;
+    remove::remove_tree(&nameless)
 }
 
 /// The checkouts that workspaces are laid over.

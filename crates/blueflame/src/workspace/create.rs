@@ -10,13 +10,10 @@ use std::time::Duration;
 
 use blueflame_core::ids::Oid;
 
-use super::bases::Base;
 use super::error::{WorkspaceError, failed};
 use super::fittings::Floor;
 use super::starting_point::{Merged, merge};
-use super::{
-    Created, Order, Restore, Workspace, Workspaces, fittings, git_dir, layers, remove, space,
-};
+use super::{Created, Order, Restore, Workspace, Workspaces, fittings, git_dir, remove, space};
 use crate::git::Call;
 
 /// A large tree on a busy disk takes its time.
@@ -29,13 +26,9 @@ impl Workspaces {
             return Err(WorkspaceError::Exists { path: workspace.path });
         }
         self.check_start(&order.start)?;
-        let base = match &self.layering {
-            Some(blueflame) => Some((blueflame, self.base_for(&order.start, order.in_one_place)?)),
-            None => None,
-        };
         let directory = self.root.join(self.session.as_str());
         fs::create_dir_all(&directory).map_err(failed("make", &directory))?;
-        let tree = if base.is_some() { 0 } else { self.survey(&order.start)?.bytes };
+        let tree = if self.layering.is_some() { 0 } else { self.survey(&order.start)?.bytes };
         let need = tree + self.fitter().shared_bytes(&order.fittings);
         space::check(&directory, need, self.spare_bytes)?;
         // From here on no clean-up of the person's repository takes the start.
@@ -47,9 +40,9 @@ impl Workspaces {
         };
         let staging = directory.join(format!(".{}.new", order.name));
         remove::remove_tree(&staging).map_err(failed("remove", &staging))?;
-        let built = match &base {
-            Some((blueflame, base)) => {
-                self.build_on(&staging, &workspace, order, &content.tree, blueflame, base)
+        let built = match &self.layering {
+            Some(blueflame) => {
+                self.build_in_layers(&staging, &workspace, order, &content.tree, blueflame)
             }
             None => self.build(&staging, &workspace, order, &content.tree),
         };
@@ -99,19 +92,17 @@ impl Workspaces {
         self.fitter().furnish(&Floor::Plain(staging), &order.fittings)
     }
 
-    /// The same in layers, of which the lower one is there.
-    fn build_on(
+    /// The same in layers.
+    fn build_in_layers(
         &self,
         staging: &Path,
         workspace: &Workspace,
         order: &Order,
         content: &Oid,
         blueflame: &Path,
-        base: &Base,
     ) -> Result<Vec<fittings::LeftOut>, WorkspaceError> {
         fs::create_dir_all(staging).map_err(failed("make", staging))?;
-        let layers = layers::lay_out(staging, &base.seen_from_a_workspace())
-            .map_err(failed("lay out", staging))?;
+        let (layers, base) = self.lay_over_a_base(staging, &order.start, order.in_one_place)?;
         let git_dir = layers.changes().join(".git");
         git_dir::make(&git_dir, workspace, &order.start)?;
         git_dir::write(&git_dir, workspace, &self.plain)?;

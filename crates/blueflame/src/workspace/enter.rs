@@ -6,6 +6,7 @@ use std::env;
 use std::ffi::{CStr, OsString};
 use std::fs;
 use std::io;
+use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -21,7 +22,7 @@ use crate::sandbox::{Tier, syscalls};
 /// What the kernel is told, in words of which none is a path that somebody chose:
 /// they are relative to the place. Its notes are attributes that any user can set,
 /// and it follows none that lead from one directory to another.
-const OPTIONS: &CStr = c"lowerdir=base,upperdir=changes,workdir=work,userxattr";
+const OPTIONS: &CStr = c"lowerdir=base,upperdir=changes,workdir=work,userxattr,index=off";
 
 /// Enters the workspace at a place if it has layers. Only for a process with a
 /// single thread.
@@ -51,19 +52,26 @@ pub fn enter(place: &Path) -> io::Result<()> {
     env::set_current_dir(here)
 }
 
-/// Whether workspaces are to be made in layers, or why not. It is tried in a
-/// directory of the file system that they are on.
+/// Whether workspaces below a directory, which need not be there yet, are to be made
+/// in layers, or why not. It is tried on the file system that they are on: in the
+/// git directory, unless that is on another.
 pub fn layering(
     worktree: &config::Worktree,
     tier: Tier,
     blueflame: &Path,
-    directory: &Path,
+    root: &Path,
+    common: &Path,
 ) -> Result<(), String> {
     if !worktree.layers {
         return Err("`worktree.layers` is off".to_owned());
     }
     match tier {
-        Tier::Namespaces => can_be_entered(blueflame, directory),
+        Tier::Namespaces => {
+            let near = root.ancestors().find(|path| path.is_dir()).unwrap_or(common);
+            let system = |path: &Path| fs::metadata(path).map(|found| found.dev()).ok();
+            let same = system(near) == system(common);
+            can_be_entered(blueflame, if same { common } else { near })
+        }
         Tier::Landlock | Tier::Off => Err("layers need the sandbox `namespaces`".to_owned()),
     }
 }

@@ -63,6 +63,21 @@ impl Floor<'_> {
     }
 }
 
+impl Floor<'_> {
+    /// Makes a directory where nothing is now.
+    fn make_directory(&self, path: &Path) -> Result<(), WorkspaceError> {
+        let at = self.writable().join(path);
+        fs::create_dir(&at).map_err(failed("make", &at))?;
+        match self {
+            // One of that name may be beneath, which was not to be seen.
+            Floor::Layered(layers) if layers.base().join(path).exists() => {
+                layers::make_opaque(&at).map_err(failed("set up", &at))
+            }
+            Floor::Layered(_) | Floor::Plain(_) => Ok(()),
+        }
+    }
+}
+
 /// Brings things from the person's checkout into other directories.
 #[derive(Clone, Debug)]
 pub struct Fitter {
@@ -139,7 +154,7 @@ impl Fitter {
             return Ok(Err(Reason::NotADirectory));
         }
         let Some(target) = room_for(floor, path)? else { return Ok(Err(Reason::InTheWay)) };
-        fs::create_dir(&target).map_err(failed("make", &target))?;
+        floor.make_directory(Path::new(path.as_str()))?;
         let mut copied = vec![(source, target, PathBuf::from(path.as_str()))];
         let mut next = 0;
         while let Some((source, target, inside)) = copied.get(next).cloned() {
@@ -225,7 +240,7 @@ fn make_directories(floor: &Floor<'_>, path: &Path) -> Result<(), WorkspaceError
             Some(_) => return Err(failed("make", &at)(io::ErrorKind::NotADirectory.into())),
             None => {
                 clear(&at)?;
-                fs::create_dir(&at).map_err(failed("make", &at))?;
+                floor.make_directory(&so_far)?;
             }
         }
     }

@@ -9,7 +9,10 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
+
+use rustix::fs::XattrFlags;
+use tempfile::TempDir;
 
 /// In the place of a workspace: a link to the checkout beneath it.
 pub(super) const BASE: &str = "base";
@@ -22,6 +25,9 @@ pub(super) const WORK: &str = "work";
 
 /// Says of a directory that nothing is seen through it.
 const OPAQUE: &str = "user.overlay.opaque";
+
+/// More links than any honest file is behind.
+const MOST_LINKS: usize = 20;
 
 /// The layers of a workspace, as they are seen from outside.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,25 +74,63 @@ impl Layers {
 
     /// Every path at which the checkout beneath has no say, except for those of git
     /// and for what is below one of them: files, notes that something is gone, and
-    /// directories that nothing is seen through.
-    pub fn all_touched(&self) -> io::Result<BTreeSet<PathBuf>> {
+    /// directories that nothing is seen through. One that cannot be looked into
+    /// counts: an agent may have seen to that.
+    pub fn all_touched(&self) -> BTreeSet<PathBuf> {
         let mut found = BTreeSet::new();
         let mut directories = vec![PathBuf::new()];
         while let Some(directory) = directories.pop() {
-            for entry in fs::read_dir(self.changes().join(&directory))? {
-                let entry = entry?;
+            let Ok(entries) = fs::read_dir(self.changes().join(&directory)) else {
+                found.insert(directory);
+                continue;
+            };
+            for entry in entries.flatten() {
                 let path = directory.join(entry.file_name());
                 if path == Path::new(".git") {
                     continue;
                 }
-                if !entry.file_type()?.is_dir() || is_opaque(&entry.path()) {
-                    found.insert(path);
-                } else {
+                let is_directory = |found: fs::Metadata| found.is_dir();
+                let both = entry.metadata().is_ok_and(is_directory)
+                    && fs::symlink_metadata(self.base().join(&path)).is_ok_and(is_directory);
+                if both && !is_opaque(&entry.path()) {
                     directories.push(path);
+                } else {
+                    found.insert(path);
                 }
             }
         }
-        Ok(found)
+        found
+    }
+
+    /// A directory with these files of the workspace's root as they are seen from
+    /// inside, and with what they are links to.
+    pub fn copy_of(&self, files: &[&str]) -> io::Result<TempDir> {
+        let copy = tempfile::tempdir()?;
+        let mut left: Vec<PathBuf> = files.iter().map(PathBuf::from).collect();
+        let mut steps = 0;
+        while let Some(path) = left.pop().filter(|_| steps < MOST_LINKS) {
+            steps += 1;
+            let Some(found) = self.find(&path) else { continue };
+            let to = copy.path().join(&path);
+            if let Some(parent) = to.parent() {
+                fs::create_dir_all(parent)?;
+            }
+            let kind = fs::symlink_metadata(&found)?.file_type();
+            if kind.is_symlink() {
+                let target = fs::read_link(&found)?;
+                let next = path.parent().unwrap_or(Path::new("")).join(&target);
+                std::os::unix::fs::symlink(target, &to)?;
+                let plain = |part: Component<'_>| matches!(part, Component::Normal(_));
+                if next.components().all(plain) {
+                    left.push(next);
+                }
+            } else if kind.is_file() {
+                fs::copy(&found, &to)?;
+            } else {
+                fs::create_dir_all(&to)?;
+            }
+        }
+        Ok(copy)
     }
 
     /// Whether the checkout beneath has no say in what is at a path.
@@ -121,6 +165,11 @@ fn is_opaque(directory: &Path) -> bool {
         Ok(length) => value[..length] == *b"y",
         Err(_) => false,
     }
+}
+
+/// Has nothing seen through a directory.
+pub(super) fn make_opaque(directory: &Path) -> io::Result<()> {
+    Ok(rustix::fs::lsetxattr(directory, OPAQUE, b"y", XattrFlags::empty())?)
 }
 
 /// Makes the directories of a layered workspace over a checkout, which is named as
@@ -165,8 +214,7 @@ mod tests {
         assert!(!layers.touched(Path::new("b")) && !layers.touched(Path::new("src/c")));
 
         let opaque = layers.changes().join("src/deep");
-        let flags = rustix::fs::XattrFlags::empty();
-        rustix::fs::lsetxattr(&opaque, OPAQUE, b"y", flags).unwrap();
+        make_opaque(&opaque).unwrap();
         assert!(layers.touched(Path::new("src/deep/d")));
         assert_eq!(read("src/deep/d"), None);
     }

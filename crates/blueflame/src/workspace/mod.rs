@@ -46,7 +46,7 @@ use blueflame_core::config;
 use blueflame_core::ids::{Oid, SessionId};
 use blueflame_core::lock_path::LockPath;
 
-pub use bases::unused_bases;
+pub use bases::{remove_base, unused_bases};
 pub use changes::{ChangedFile, Lines};
 pub use commits::HarvestedCommit;
 pub use error::{HarvestError, Unsupported, WorkspaceError};
@@ -267,15 +267,6 @@ impl Workspace {
     /// the files of its start, if it was ordered so.
     pub fn files(&self) -> PathBuf {
         Layers::of(&self.path).map_or_else(|| self.path.clone(), |layers| layers.base())
-    }
-
-    /// The directory that has a file of it, if there is one, as seen from outside.
-    pub fn layer_of(&self, path: &Path) -> PathBuf {
-        match Layers::of(&self.path) {
-            Some(layers) if layers.touched(path) => layers.changes(),
-            Some(layers) => layers.base(),
-            None => self.path.clone(),
-        }
     }
 
     /// Where a file of it is, as seen from outside.

@@ -35,7 +35,7 @@ pub(super) fn find(
     git().words(&["read-tree", head.as_str()]).done()?;
     let layers = Layers::of(&workspace.path);
     let shining_through = match &layers {
-        Some(layers) => look_at_changes_alone(git, layers, &workspace.start, head)?,
+        Some(layers) => look_at_changes_alone(git, layers, head)?,
         None => Vec::new(),
     };
     // Fails when files differ, which is what we want to know.
@@ -61,37 +61,34 @@ pub(super) fn find(
     Ok(paths.into_iter().collect())
 }
 
-/// Has git expect only those files that were touched: all others are in the layer
-/// beneath, and as the start has them. The answer is what was committed as gone and
-/// is still seen there.
+/// Has git expect only those files that were touched, or that the checkout beneath
+/// has not as they were committed: all others are there, and the same. The answer is
+/// what was committed as gone and is still seen there.
 fn look_at_changes_alone(
     git: impl Fn() -> Call,
     layers: &Layers,
-    start: &Oid,
     head: &Oid,
 ) -> Result<Vec<Vec<u8>>, HarvestError> {
-    let touched = layers.all_touched().map_err(|source| HarvestError::Io {
-        step: "look through",
-        path: layers.changes(),
-        source,
-    })?;
+    let touched = layers.all_touched();
     let untouched = |path: &[u8]| {
         let path = Path::new(OsStr::from_bytes(path));
         !path.ancestors().any(|above| touched.contains(above))
     };
-    let committed = git().words(&["diff-tree", "-r", "-z", "--name-only", "--no-renames"]);
-    let committed = committed.words(&[start.as_str(), head.as_str()]).bytes()?;
-    let committed: BTreeSet<&[u8]> = names(&committed).collect();
+    let different = git()
+        .variable("GIT_INDEX_FILE", layers.base().join(".git/index"))
+        .words(&["diff-index", "--cached", "-z", "--name-only", "--no-renames", head.as_str()])
+        .bytes()?;
+    let different: BTreeSet<&[u8]> = names(&different).collect();
     let all = git().words(&["ls-files", "-z"]).bytes()?;
     let all: BTreeSet<&[u8]> = names(&all).collect();
     let mut beneath = Vec::new();
-    for path in all.difference(&committed).filter(|path| untouched(path)) {
+    for path in all.difference(&different).filter(|path| untouched(path)) {
         beneath.extend_from_slice(path);
         beneath.push(0);
     }
     let call = git().words(&["update-index", "-z", "--skip-worktree", "--stdin"]);
     call.input(beneath).done()?;
-    let gone = committed.difference(&all).filter(|path| untouched(path));
+    let gone = different.difference(&all).filter(|path| untouched(path));
     Ok(gone.map(|path| path.to_vec()).collect())
 }
 

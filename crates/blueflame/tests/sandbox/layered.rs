@@ -197,6 +197,21 @@ fn what_is_close_to_a_checkout_is_laid_over_it() {
     assert_eq!(workspace.file(Path::new("d/x")), None);
     assert_eq!(fs::read_to_string(workspace.file(Path::new("b")).unwrap()).unwrap(), "3\n");
 
+    // What the checkout beneath never had leaves no note when it goes.
+    for (script, expected) in [
+        ("git rm -q b; git commit -qm gone", &[][..]),
+        ("rm b", &["b"][..]),
+        ("git rm -q --cached b; git commit -qm gone", &["b"]),
+        // As it was before.
+        ("echo 1 > gone; mkdir d; echo 1 > d/x; git add -A; git commit -qm back", &[]),
+        ("echo 1 > gone; git add -A; git commit -qm back; rm gone", &["gone"]),
+    ] {
+        let workspace = scene.make(order("task-004", &later));
+        scene.agent(&workspace, script);
+        assert_eq!(scene.harvest(&workspace).uncommitted, expected, "{script}");
+        scene.workspaces.remove(&workspace).unwrap();
+    }
+
     let whole = scene.make(Order { in_one_place: true, ..order("task-003", &later) });
     assert_eq!(scene.bases().len(), 2);
     assert!(whole.files().join("b").exists() && !whole.files().join("gone").exists());
@@ -223,6 +238,69 @@ fn what_belongs_into_every_workspace_is_in_it() {
     assert_eq!(seen, "minem1\n1\ntarget/debug\n");
 }
 
+/// A directory that was part of an older commit, and is build output by now.
+#[test]
+fn what_the_start_has_not_is_not_seen_beneath() {
+    let scene = Scene::new(&[("a", "1\n"), ("modules/old", "1\n"), ("out/old", "1\n")]);
+    scene.create("task-001");
+    scene.git(&["rm", "-rq", "modules", "out"]);
+    fs::create_dir(scene.root.join("modules")).unwrap();
+    fs::write(scene.root.join("modules/new"), "2\n").unwrap();
+    let later = scene.commit(".gitignore", "modules\nout\n");
+    let mut order = order("task-002", &later);
+    order.fittings.share = paths(&["modules"]);
+    order.fittings.scratch = paths(&["out/deep"]);
+    let workspace = scene.make(order);
+    assert_eq!(scene.bases().len(), 1);
+    assert_eq!(
+        scene.agent(&workspace, "ls modules out; git status --porcelain"),
+        "modules:\nnew\n\nout:\ndeep\n"
+    );
+    assert_eq!(scene.harvest(&workspace).uncommitted, [""; 0]);
+}
+
+/// Directories that cannot be looked into, or hardly: an agent must not keep us from
+/// taking its work, or have us look elsewhere.
+#[test]
+fn no_directory_keeps_the_work_from_being_taken() {
+    let scene = Scene::new(&[("a", "1\n"), ("d/x", "1\n")]);
+    let deep =
+        "python3 -c \"import os\nfor i in range(30): os.mkdir('d' * 200); os.chdir('d' * 200)\"";
+    for script in ["chmod 000 d", "mkdir new; chmod 000 new", deep] {
+        let workspace = scene.create("task-001");
+        scene.agent(
+            &workspace,
+            &format!("echo 2 > a; git commit -qam 'feat(task-001): a'; {script}"),
+        );
+        assert_eq!(scene.harvest(&workspace).commits.len(), 1, "{script}");
+        scene.workspaces.remove(&workspace).unwrap();
+    }
+}
+
+#[test]
+fn notes_are_read_as_the_agent_finds_them() {
+    let scene = Scene::new(&[("AGENTS.md", "old\n"), ("docs/x.md", "x\n")]);
+    std::os::unix::fs::symlink("AGENTS.md", scene.root.join("CLAUDE.md")).unwrap();
+    scene.git(&["add", "CLAUDE.md"]);
+    scene.git(&["commit", "-q", "-m", "link"]);
+    scene.create("task-001");
+    let later = scene.commit("AGENTS.md", "new\n");
+    let workspace = scene.make(order("task-002", &later));
+    let layers = Layers::of(&workspace.path).unwrap();
+    let read = |copy: &Path| fs::read_to_string(copy.join("CLAUDE.md")).ok();
+    let copy = layers.copy_of(&["CLAUDE.md"]).unwrap();
+    assert_eq!(read(copy.path()).as_deref(), Some("new\n"));
+    scene.agent(&workspace, "ln -sf docs/x.md CLAUDE.md");
+    let copy = layers.copy_of(&["CLAUDE.md"]).unwrap();
+    assert_eq!(read(copy.path()).as_deref(), Some("x\n"));
+    scene.agent(&workspace, "rm CLAUDE.md; ln -s ../../../../secret CLAUDE.md");
+    let copy = layers.copy_of(&["CLAUDE.md"]).unwrap();
+    assert_eq!(read(copy.path()), None);
+    scene.agent(&workspace, "rm CLAUDE.md");
+    let copy = layers.copy_of(&["CLAUDE.md"]).unwrap();
+    assert!(fs::symlink_metadata(copy.path().join("CLAUDE.md")).is_err());
+}
+
 #[test]
 fn checkouts_go_with_the_last_who_need_them() {
     let scene = Scene::new(&[("a", "1\n")]);
@@ -243,10 +321,19 @@ fn a_checkout_that_was_altered_is_not_used_by_another_session() {
     fs::write(first.files().join("a"), "not what was committed\n").unwrap();
     // One that was never finished is in nobody's way.
     fs::create_dir(scene.root.join(".trees/.bases/.half.new")).unwrap();
-    let again = Scene::workspaces(&scene.root);
-    let second = again.create(&order("task-002", &scene.head())).unwrap().workspace;
-    assert_eq!(scene.agent(&second, "cat a"), "1\n");
-    assert_eq!(scene.bases().len(), 2, "{:?}", scene.bases());
+    for (number, alter) in ["", "rm -f .git/index a;", "echo x > more;"].iter().enumerate() {
+        let mut shell = scene.env.command("sh");
+        shell.args(["-c", &format!("cd \"$0\" && {alter} true")]).arg(first.files());
+        scene.env.run(shell).success();
+        let again = Scene::workspaces(&scene.root);
+        let task = format!("task-10{number}");
+        let second = again.create(&order(&task, &scene.head())).unwrap().workspace;
+        assert_eq!(scene.agent(&second, "cat a; ls"), "1\na\nb\n");
+        // The first one still has its own; the next finds that one altered as well.
+        assert_eq!(scene.bases().len(), 2, "{:?}", scene.bases());
+        again.remove(&second).unwrap();
+        again.remove_unused_bases().unwrap();
+    }
 }
 
 #[test]
@@ -275,6 +362,33 @@ fn an_agent_cannot_write_the_notes_of_the_kernel() {
     scene.agent(&workspace, &format!("echo 2 > d/a; python3 -c \"{script}\"; ls d"));
     assert_eq!(scene.agent(&workspace, "cat d/a; git status --porcelain"), "2\n M d/a\n");
     assert_eq!(scene.harvest(&workspace).uncommitted, ["d/a"]);
+}
+
+/// A whole session of an ordinary user: workspaces, agents in the sandbox inside of
+/// them, checks, and everything lands.
+#[test]
+fn a_session_of_an_ordinary_user_is_laid_over_one_checkout() {
+    if !rustix::process::geteuid().is_root() || !Path::new("/usr/bin/setpriv").exists() {
+        return;
+    }
+    let env = TestEnv::new();
+    let blueflame = env.path("blueflame");
+    fs::copy(BLUEFLAME, &blueflame).unwrap();
+    let owned = Command::new("chown").args(["-R", "65534:65534"]).arg(env.root()).status();
+    assert!(owned.unwrap().success());
+    let place = env.path("demo");
+    let mut demo = env.command("setpriv");
+    demo.args(["--reuid", "65534", "--regid", "65534", "--clear-groups"]).arg(&blueflame);
+    demo.args(["demo", "--yes", "--keep"]).arg(&place).current_dir(env.root());
+    let told = env.run(demo).success();
+    assert!(told.contains("feat(task-003)"), "{told}");
+    let mut doctor = env.command("setpriv");
+    doctor.args(["--reuid", "65534", "--regid", "65534", "--clear-groups"]).arg(&blueflame);
+    let told = env.run({
+        doctor.arg("doctor").current_dir(place.join("project"));
+        doctor
+    });
+    assert!(told.stdout.contains("laid over one checkout"), "{}", told.stdout);
 }
 
 #[test]
