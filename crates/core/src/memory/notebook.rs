@@ -20,6 +20,8 @@ pub struct Imported {
     pub new: usize,
     pub newer: usize,
     pub known: usize,
+    /// Known by what is no key of ours.
+    pub refused: usize,
 }
 
 impl Notebook {
@@ -88,6 +90,11 @@ impl Notebook {
     pub fn import(&mut self, notes: impl IntoIterator<Item = Note>) -> Imported {
         let mut imported = Imported::default();
         for note in notes {
+            if !note.has_sound_key() {
+                imported.refused += 1;
+                continue;
+            }
+            let note = note.bounded();
             match self.notes.get(&note.key) {
                 None => imported.new += 1,
                 Some(known) if known.at < note.at => imported.newer += 1,
