@@ -123,6 +123,11 @@ impl Git {
         Ok(names.filter_map(|name| std::str::from_utf8(name).ok().map(str::to_owned)).collect())
     }
 
+    /// Whether git keeps a file, or anything in a directory.
+    pub fn is_tracked(&self, path: &str) -> Result<bool, GitError> {
+        Ok(!self.bytes(&["ls-files", "-z", "--", path])?.is_empty())
+    }
+
     /// Whether git would ignore a path.
     pub fn is_ignored(&self, path: &str) -> Result<bool, GitError> {
         Ok(self.run(&["check-ignore", "--quiet", "--", path])?.status.success())

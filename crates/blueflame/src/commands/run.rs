@@ -113,10 +113,7 @@ pub fn begin_session(
     left::stop_strays(store.store(), directory.id())?;
     let site = Arc::new(Site::new(loaded, directory.clone(), now, asking.manner(boundary))?);
     left::mention_workspaces(&site);
-    mention_skills(&site);
-    for warning in site.recall.warnings() {
-        eprintln!("warning: {warning}");
-    }
+    mention_what_is_missing(&site);
     let first = session::first_event(&site, purpose.goal, purpose.plan);
     let mut state =
         State::begin(now, &first).map_err(|illegal| Failure::new(Kind::Usage, illegal))?;
@@ -136,10 +133,12 @@ pub fn begin_session(
     Ok(Begun { session, directory })
 }
 
-/// Agents work without a skill that is not there, and the person should know.
-fn mention_skills(site: &Site) {
-    for complaint in site.skills.complaints(&site.config.skills) {
-        eprintln!("warning: {complaint}");
+/// Agents work without a skill or a memory that is not there, and the person
+/// should know.
+fn mention_what_is_missing(site: &Site) {
+    let skills = site.skills.complaints(&site.config.skills);
+    for warning in skills.iter().chain(site.recall.warnings()) {
+        eprintln!("warning: {warning}");
     }
 }
 
@@ -192,7 +191,7 @@ pub fn go_on(
         remembering.remember();
         return Ok(ExitCode::SUCCESS);
     }
-    mention_skills(&site);
+    mention_what_is_missing(&site);
     eprintln!("session {id} goes on");
     let respondent = asking.respondent(prepared, &site.session)?;
     let mut session = Session::new(site, lock, journal, state, respondent, Watch::new(json));

@@ -18,10 +18,17 @@ use super::forgotten::Forgotten;
 use crate::atomic_file::{self, AtomicError, Durability};
 use crate::failure::{Failure, Kind};
 use crate::history::{self, HistoryError};
+use crate::people::sheet::count;
 use crate::store::{Store, StoreError};
 
 /// How long another process may keep the notes.
 const PATIENCE: Duration = Duration::from_secs(10);
+
+/// What the notes were made from, beside them.
+const SEEN: &str = "seen.json";
+
+/// Notes that are not as they were written, set aside.
+const DAMAGED: &str = "issues.jsonl.damaged";
 
 /// Why notes cannot be read or kept.
 #[derive(Debug, thiserror::Error)]
@@ -92,8 +99,11 @@ pub struct Keeper {
 struct Seen {
     /// What the configuration said then.
     terms: String,
-    /// How long each journal was.
+    /// How long each journal was that could be read.
     journals: BTreeMap<SessionId, u64>,
+    /// Identifies the notes that were written: others count for nothing here.
+    #[serde(default)]
+    written: Option<String>,
 }
 
 /// The notes as they are on the disk.
@@ -178,11 +188,16 @@ impl Keeper {
     ) -> Result<(CaughtUp, T), MemoryError> {
         let OnDisk { bytes, mut notebook, whole, mut warnings } = self.read()?;
         let forgotten = self.forgotten()?;
+        let seen = self.seen();
+        // Of the right form, but not what was written: cut at the end of a line, say.
+        let altered = whole && seen.written.as_ref().is_some_and(|it| *it != identity(&bytes));
         // Notes that were lost are somewhere in the journals.
-        let seen = if whole { self.seen() } else { Seen::default() };
+        let trusted = whole && !altered && seen.written.is_some();
+        let seen = if trusted { seen } else { Seen::default() };
         // Another version may read more out of a journal.
         let terms_now = format!("{} {terms:?}", env!("CARGO_PKG_VERSION"));
-        let mut now = Seen { terms: terms_now, journals: BTreeMap::new() };
+        let mut now =
+            Seen { terms: terms_now, journals: BTreeMap::new(), written: seen.written.clone() };
         let same_terms = seen.terms == now.terms;
         for session in self.store.sessions()? {
             let journal = self.store.session(&session).journal();
@@ -191,8 +206,12 @@ impl Keeper {
                 match harvested(&journal, terms) {
                     Ok(Some(notes)) => notebook.replace(&session, notes),
                     Ok(None) => {}
-                    Err(error) => warnings
-                        .push(format!("nothing is remembered of session {session}: {error}")),
+                    Err(error) => {
+                        warnings
+                            .push(format!("nothing is remembered of session {session}: {error}"));
+                        // It is read again next time.
+                        continue;
+                    }
                 }
             }
             now.journals.insert(session, length);
@@ -210,15 +229,24 @@ impl Keeper {
         notebook.retain(|note| !forgotten.has(note));
         let written = write_lines(notebook.notes())?;
         if written != bytes {
-            if !whole && !bytes.is_empty() {
-                let aside = self.root.join("issues.jsonl.damaged");
-                atomic_file::replace(&aside, &bytes, Durability::Power)?;
+            if altered {
+                warnings.push(format!(
+                    "`{}` is not what was last written to it: what the journals say is taken \
+                     from them again, and what it was is kept as `{DAMAGED}`",
+                    self.file().display()
+                ));
             }
+            if altered || (!whole && !bytes.is_empty()) {
+                atomic_file::replace(&self.root.join(DAMAGED), &bytes, Durability::Power)?;
+            }
+            // Whoever dies between the two has damaged nothing, only seen nothing.
+            let _ = fs::remove_file(self.root.join(SEEN));
             atomic_file::replace(&self.file(), &written, Durability::Power)?;
         }
-        if now != seen {
+        now.written = Some(identity(&written));
+        if now != seen || written != bytes {
             let text = serde_json::to_vec(&now)?;
-            atomic_file::replace(&self.root.join("seen.json"), &text, Durability::Process)?;
+            atomic_file::replace(&self.root.join(SEEN), &text, Durability::Process)?;
         }
         Ok((CaughtUp { notebook, forgotten, warnings }, changed))
     }
@@ -233,7 +261,7 @@ impl Keeper {
             }
             Err(error) => return Err(failed("read", &path)(error)),
         };
-        let (notes, Skipped { unreadable, torn, others: _ }) = read_lines(&bytes);
+        let (notes, Skipped { unreadable, torn, others }) = read_lines(&bytes);
         let mut warnings = Vec::new();
         if torn {
             warnings.push(format!("the last line of `{}` was torn", path.display()));
@@ -241,12 +269,20 @@ impl Keeper {
         if !unreadable.is_empty() {
             let lines: Vec<String> = unreadable.iter().map(ToString::to_string).collect();
             warnings.push(format!(
-                "`{}` cannot be read in line {}; what it was is kept as `issues.jsonl.damaged`",
+                "`{}` cannot be read in line {}; what it was is kept as `{DAMAGED}`",
                 path.display(),
                 lines.join(", ")
             ));
         }
-        let whole = !torn && unreadable.is_empty();
+        // Only notes are ever written to it.
+        if others > 0 {
+            warnings.push(format!(
+                "`{}` has {} of something else in it; what it was is kept as `{DAMAGED}`",
+                path.display(),
+                count(others, "line")
+            ));
+        }
+        let whole = !torn && unreadable.is_empty() && others == 0;
         Ok(OnDisk { bytes, notebook: Notebook::new(notes), whole, warnings })
     }
 
@@ -261,7 +297,7 @@ impl Keeper {
 
     /// Without it everything is looked at again, which comes to the same.
     fn seen(&self) -> Seen {
-        let bytes = fs::read(self.root.join("seen.json")).unwrap_or_default();
+        let bytes = fs::read(self.root.join(SEEN)).unwrap_or_default();
         serde_json::from_slice(&bytes).unwrap_or_default()
     }
 
@@ -306,6 +342,10 @@ fn harvested(journal: &Path, terms: &Terms<'_>) -> Result<Option<Vec<Note>>, His
     };
     let told = state.ended().is_some() || terms.unfinished;
     Ok(told.then(|| harvest.finish(&state, terms.reasons)))
+}
+
+fn identity(bytes: &[u8]) -> String {
+    blake3::hash(bytes).to_hex().to_string()
 }
 
 fn failed(step: &'static str, path: &Path) -> impl FnOnce(io::Error) -> MemoryError + use<> {

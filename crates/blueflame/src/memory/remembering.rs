@@ -4,7 +4,7 @@
 use std::env;
 use std::path::PathBuf;
 
-use blueflame_core::config::Memory;
+use blueflame_core::config::{Memory, Mirror};
 use jiff::Timestamp;
 
 use super::keeper::{CaughtUp, Keeper, Terms};
@@ -90,7 +90,8 @@ impl Remembering {
 
     /// Brings the copy up to date, if there is to be one.
     pub fn copy(&self, caught_up: &CaughtUp, patience: Patience) -> Copied {
-        if !self.config.as_ref().is_some_and(|config| config.mirror) {
+        let mirror = self.config.as_ref().map_or(Mirror::Never, |config| config.mirror);
+        if mirror == Mirror::Never {
             return Copied::NotWanted;
         }
         let path = env::var_os("PATH").unwrap_or_default();
@@ -99,9 +100,15 @@ impl Remembering {
             let why = if installed { Unusable::NotInitialised } else { Unusable::NotInstalled };
             return Copied::Nowhere(why);
         }
+        if mirror == Mirror::Usual
+            && let Err(why) = mirror::refuse_what_is_brought_along(&self.repository)
+        {
+            return Copied::Nowhere(why);
+        }
         let done = self.keeper.alone("MIRROR", || {
             let bd = match Bd::identify(&path, &self.repository, patience.call) {
                 Ok(bd) => bd,
+                Err(why @ Unusable::NoAnswer { .. }) => return Copied::Failed(why.to_string()),
                 Err(why) => return Copied::Nowhere(why),
             };
             let CaughtUp { notebook, forgotten, .. } = caught_up;
@@ -131,15 +138,24 @@ impl Remembering {
 
 impl Copied {
     fn warn(&self) {
-        if let Copied::Failed(why) = self {
-            eprintln!("warning: `bd` has no full copy of the notes, and gets it next time: {why}");
+        match self {
+            Copied::Failed(why) => eprintln!(
+                "warning: `bd` has no full copy of the notes, and gets it next time: {why}"
+            ),
+            Copied::Nowhere(why @ Unusable::BroughtAlong { .. }) => eprintln!(
+                "warning: {why}; if you trust it, write `beads: {{mirror: true}}` into the \
+                 configuration"
+            ),
+            _ => {}
         }
     }
 
     /// The rest of a line about the notes.
     fn told(&self) -> String {
         match self {
-            Copied::NotWanted | Copied::Failed(_) => String::new(),
+            Copied::NotWanted
+            | Copied::Failed(_)
+            | Copied::Nowhere(Unusable::BroughtAlong { .. }) => String::new(),
             Copied::Nowhere(Unusable::NotInstalled) => {
                 "; no `bd`, so they are kept here alone".to_owned()
             }
@@ -147,7 +163,7 @@ impl Copied {
                 "; `bd` gets a copy once there is a `.beads` (`blueflame memory init --beads`)"
                     .to_owned()
             }
-            Copied::Nowhere(why @ Unusable::NotBeads { .. }) => {
+            Copied::Nowhere(why @ (Unusable::NotBeads { .. } | Unusable::NoAnswer { .. })) => {
                 format!("; they are kept here alone: {why}")
             }
             Copied::Done(Mirrored { created, updated, closed, left }) => {

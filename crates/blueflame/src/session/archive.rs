@@ -18,9 +18,12 @@ pub fn after_cycle(session: &Session) {
         let kept = Store::find(&site.repository)
             .map_err(Into::into)
             .and_then(|store| Keeper::of(&store).catch_up(&Terms::of(&config)));
-        if let Err(error) = kept {
-            let why = format!("what the last cycle left to know was not saved: {error}");
-            post.send(Occurrence::Warning(why));
+        let warnings = match kept {
+            Ok(caught_up) => caught_up.warnings,
+            Err(error) => vec![format!("what the last cycle left to know was not saved: {error}")],
+        };
+        for warning in warnings {
+            post.send(Occurrence::Warning(warning));
         }
     });
 }

@@ -4,11 +4,12 @@
 //! what a skill shows to an agent is what is in its folder.
 
 use std::fs::{self, File};
-use std::io::Read as _;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use blueflame_core::ids::SkillName;
 use blueflame_core::skill::{Conduct, SkillFile};
+use rustix::fs::{Mode, OFlags};
 
 use super::places::Place;
 
@@ -83,10 +84,13 @@ fn text(folder: &Path) -> Result<String, String> {
 }
 
 fn bytes(path: &Path, most: u64) -> Result<Vec<u8>, String> {
-    let failed = |error| format!("`{}` cannot be read: {error}", path.display());
+    let failed = |error: io::Error| format!("`{}` cannot be read: {error}", path.display());
     let mut bytes = Vec::new();
-    let file = File::open(path).map_err(failed)?;
-    // Asked of what was opened: a pipe would be waited for.
+    // A pipe does not keep us waiting; what was opened is asked what it is.
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file =
+        rustix::fs::open(path, flags, Mode::empty()).map_err(|error| failed(error.into()))?;
+    let file = File::from(file);
     if !file.metadata().map_err(failed)?.is_file() {
         return Err(format!("`{}` is no plain file", path.display()));
     }

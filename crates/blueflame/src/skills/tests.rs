@@ -103,10 +103,15 @@ fn config(yaml: &str) -> config::Skills {
     config::read(format!("schema_version: 2\n{yaml}").as_bytes()).config.unwrap().skills
 }
 
+fn pipe(path: &Path) {
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
+    mknodat(CWD, path, FileType::Fifo, Mode::RUSR, 0).unwrap();
+}
+
 #[test]
 fn a_folder_that_cannot_be_copied_whole_is_refused_with_the_reason() {
     type Spoil = fn(&Path, &Machine);
-    let cases: [(&str, Spoil); 7] = [
+    let cases: [(&str, Spoil); 8] = [
         ("a link leads out of it", |folder, machine| {
             fs::write(machine.path("secret"), "x").unwrap();
             symlink(machine.path("secret"), folder.join("notes.md")).unwrap();
@@ -117,15 +122,11 @@ fn a_folder_that_cannot_be_copied_whole_is_refused_with_the_reason() {
             fs::write(&other, "---\nname: mine\ndescription: x\n---\n").unwrap();
             symlink(other, folder.join("SKILL.md")).unwrap();
         }),
+        ("is no plain file", |folder, _| pipe(&folder.join("pipe"))),
+        // Nobody ever writes to it: whoever waits for that waits for good.
         ("is no plain file", |folder, _| {
-            rustix::fs::mknodat(
-                rustix::fs::CWD,
-                folder.join("pipe"),
-                rustix::fs::FileType::Fifo,
-                rustix::fs::Mode::RUSR,
-                0,
-            )
-            .unwrap();
+            fs::remove_file(folder.join("SKILL.md")).unwrap();
+            pipe(&folder.join("SKILL.md"));
         }),
         ("is no plain file", |folder, _| symlink(".", folder.join("again")).unwrap()),
         ("larger than 1024 KiB", |folder, _| {

@@ -297,10 +297,19 @@ pub struct Memory {
     pub include_failure_notes: bool,
     /// The most tokens that a planner is told; a worker gets a quarter.
     pub context_tokens: usize,
-    /// Whether `bd` gets a copy.
-    pub mirror: bool,
+    pub mirror: Mirror,
     /// `None` when memories stay as they are.
     pub decay: Option<Decay>,
+}
+
+/// Whether `bd` gets a copy of what is remembered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mirror {
+    Never,
+    /// Nobody said anything: where it runs nothing that a repository brings along.
+    Usual,
+    /// The person wrote that it does, and so accepts what comes with it.
+    Wanted,
 }
 
 #[derive(Clone, Debug)]

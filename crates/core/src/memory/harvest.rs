@@ -18,7 +18,6 @@ use crate::lock_path::LockPath;
 use crate::money::Usd;
 use crate::plan::Plan;
 use crate::state::crew::PastAgent;
-use crate::state::errands::RevertPhase;
 use crate::state::task::{Dropped, HistoryEntry, HistoryResult, Phase, Step, Task};
 use crate::state::{PlanStep, State};
 
@@ -158,8 +157,12 @@ fn failure(state: &State, task: &Task, at: Timestamp, reasons: Reasons) -> Optio
     let history: Vec<&HistoryEntry> = task.history.entries().iter().filter(went_wrong).collect();
     let over = state.ended().is_some();
     let (standing, how) = match &task.phase {
-        Phase::Merged { .. } if !history.is_empty() => {
-            (Standing::Resolved, format!("landed with attempt {}", task.attempts))
+        Phase::Merged { changeset, .. } if !history.is_empty() => {
+            let landed = format!("landed with attempt {}", task.attempts);
+            match state.reverted_by(changeset) {
+                None => (Standing::Resolved, landed),
+                Some(_) => (Standing::Unresolved, format!("{landed}, and was taken back")),
+            }
         }
         Phase::Failed { reason } => (Standing::Unresolved, format!("failed: {reason}")),
         Phase::Dropped { why: Dropped::ByPerson } if over => {
@@ -225,10 +228,7 @@ fn blocked_by<'s>(state: &'s State, task: &TaskId) -> Vec<&'s str> {
 /// A task that landed, and stayed landed.
 fn result(state: &State, task: &Task, at: Timestamp) -> Option<Note> {
     let Phase::Merged { changeset, .. } = &task.phase else { return None };
-    let taken_back = state.reverts.iter().any(|revert| {
-        revert.undoes == *changeset && matches!(revert.phase, RevertPhase::Landed { .. })
-    });
-    if taken_back {
+    if state.reverted_by(changeset).is_some() {
         return None;
     }
     let id = &task.spec.id;

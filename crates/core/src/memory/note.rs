@@ -13,6 +13,16 @@ pub const LONGEST_TEXT: usize = 6_000;
 /// The longest title.
 pub const LONGEST_TITLE: usize = 300;
 
+/// The most that a note has in it after it was shortened and lines were added to
+/// it: programs of others take no longer ones.
+const MOST_TEXT: usize = 4 * LONGEST_TEXT;
+const MOST_PATHS: usize = 12_000;
+const MOST_CAUSES: usize = 6_000;
+const MOST_FIGURES: usize = 50;
+
+/// The longest key, in bytes.
+const LONGEST_KEY: usize = 255;
+
 /// How much of a text is left when it is told in one line.
 const LONGEST_LINE: usize = 240;
 
@@ -154,6 +164,39 @@ impl Note {
         self
     }
 
+    /// Whether its key is one that we could have given it.
+    pub fn has_sound_key(&self) -> bool {
+        let kind = self.kind.name();
+        let subject = self
+            .key
+            .strip_prefix("blueflame:")
+            .and_then(|rest| rest.strip_suffix(kind)?.strip_suffix(':'));
+        self.key.len() <= LONGEST_KEY
+            && subject
+                .is_some_and(|it| it.contains(':') && it.chars().all(|c| c.is_ascii_graphic()))
+    }
+
+    /// The same within the bounds that every note of ours keeps, whoever made this
+    /// one: no larger, and without characters that nobody sees.
+    #[must_use]
+    pub fn bounded(self) -> Note {
+        let seen = |text: &str| -> String {
+            text.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect()
+        };
+        Note {
+            title: wording::clipped(&seen(&self.title), LONGEST_TITLE),
+            text: wording::clipped(&seen(&self.text), MOST_TEXT),
+            paths: first(self.paths, MOST_PATHS, |path| path.as_str().len()),
+            causes: first(
+                self.causes.iter().map(|cause| wording::line(&seen(cause), LONGEST_TITLE)),
+                MOST_CAUSES,
+                String::len,
+            ),
+            figures: first(self.figures, MOST_FIGURES, |_| 1),
+            ..self
+        }
+    }
+
     pub fn is_unresolved(&self) -> bool {
         self.standing == Some(Standing::Unresolved)
     }
@@ -166,6 +209,17 @@ impl Note {
             self.text = line;
         }
     }
+}
+
+/// As many as there is room for.
+fn first<T>(all: impl IntoIterator<Item = T>, room: usize, size: impl Fn(&T) -> usize) -> Vec<T> {
+    let mut left = room;
+    let fits = |one: &T| {
+        let fits = left.checked_sub(size(one));
+        left = fits.unwrap_or(0);
+        fits.is_some()
+    };
+    all.into_iter().take_while(fits).collect()
 }
 
 pub(super) fn size(text: &str) -> u64 {

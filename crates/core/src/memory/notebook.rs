@@ -20,6 +20,8 @@ pub struct Imported {
     pub new: usize,
     pub newer: usize,
     pub known: usize,
+    /// Known by what is no key of ours.
+    pub refused: usize,
 }
 
 impl Notebook {
@@ -58,12 +60,20 @@ impl Notebook {
         let mut resolved: BTreeMap<String, SessionId> = BTreeMap::new();
         for (key, note) in &self.notes {
             if note.session == *session
-                && let Some(by) = &note.resolved_by
+                && let Some(by) = note.resolved_by.as_ref().filter(|by| *by != session)
             {
                 resolved.insert(key.clone(), by.clone());
             }
         }
         self.notes.retain(|_, note| note.session != *session || note.kind == Kind::Pattern);
+        // What it landed may have been taken back since. If not, that shows again
+        // when everything is settled.
+        for note in self.notes.values_mut() {
+            if note.resolved_by.as_ref() == Some(session) {
+                note.standing = Some(Standing::Unresolved);
+                note.resolved_by = None;
+            }
+        }
         for mut note in notes {
             // Its own journal does not know that another session did the work.
             if note.is_unresolved()
@@ -80,6 +90,11 @@ impl Notebook {
     pub fn import(&mut self, notes: impl IntoIterator<Item = Note>) -> Imported {
         let mut imported = Imported::default();
         for note in notes {
+            if !note.has_sound_key() {
+                imported.refused += 1;
+                continue;
+            }
+            let note = note.bounded();
             match self.notes.get(&note.key) {
                 None => imported.new += 1,
                 Some(known) if known.at < note.at => imported.newer += 1,

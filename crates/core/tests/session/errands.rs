@@ -61,16 +61,16 @@ fn publish(story: &Story) -> Event {
     Event::PublishRequested { commit, joins: None }
 }
 
-fn revert(id: &str, undoes: &str) -> Event {
+pub fn revert(id: &str, undoes: &str) -> Event {
     let fold = fold(0xabc, "undone");
     Event::RevertRequested { changeset: changeset(id), undoes: changeset(undoes), fold }
 }
 
-fn verified(id: &str, result: VerifyResult) -> Event {
+pub fn verified(id: &str, result: VerifyResult) -> Event {
     Event::VerifyFinished { changeset: changeset(id), result, commands: Vec::new() }
 }
 
-fn landed(id: &str, result: LandResult) -> Event {
+pub fn landed(id: &str, result: LandResult) -> Event {
     Event::LandFinished { changeset: changeset(id), result }
 }
 

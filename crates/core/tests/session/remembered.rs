@@ -1,6 +1,6 @@
 //! What sessions leave to know, from their journals.
 
-use blueflame_core::event::Event;
+use blueflame_core::event::{Event, LandResult, PublishResult, VerifyResult};
 use blueflame_core::gate::{Answer, PlanAnswer, ValidationAnswer};
 use blueflame_core::memory::harvest::{Harvest, Reasons};
 use blueflame_core::memory::{Kind, Note};
@@ -8,6 +8,7 @@ use blueflame_core::outcome::Outcome;
 use blueflame_core::rules::Rules;
 use blueflame_core::state::State;
 
+use crate::errands::{landed, revert, verified};
 use crate::story::Story;
 use crate::words::{Details, rules, task};
 
@@ -95,6 +96,33 @@ fn what_came_later_takes_the_place_of_what_was_known() {
         [Kind::Failure, Kind::Result, Kind::Result, Kind::Decision, Kind::Session, Kind::Cost]
     );
     assert!(!harvested(&story, Reasons::Kept)[0].is_unresolved());
+}
+
+#[test]
+fn what_was_taken_back_has_resolved_nothing() {
+    let mut story = Story::developing(rules(), [task("a").group("alpha")]);
+    story.fails("a", Outcome::TimedOut);
+    story.finishes("a");
+    story.passes("a");
+    story.merges();
+    assert!(story.state.ended().is_some(), "{:?}", story.state.stage);
+    let failed = |story: &Story| harvested(story, Reasons::Kept).remove(0);
+    assert!(!failed(&story).is_unresolved());
+    let takes_back = |story: &mut Story, id: &str, undoes: &str| {
+        story.fact(revert(id, undoes));
+        story.fact(verified(id, VerifyResult::NotConfigured));
+        story.fact(landed(id, LandResult::Landed));
+        story.publishes(PublishResult::Published);
+    };
+    takes_back(&mut story, "revert-alpha.c1", "alpha.c1");
+    let note = failed(&story);
+    assert!(note.is_unresolved() && note.resolved_by.is_none(), "{note:?}");
+    assert!(note.text.starts_with("landed with attempt 2, and was taken back\n"), "{note:?}");
+    let kinds: Vec<Kind> = harvested(&story, Reasons::Kept).iter().map(|it| it.kind).collect();
+    assert!(!kinds.contains(&Kind::Result), "{kinds:?}");
+    // Unless that was taken back, too.
+    takes_back(&mut story, "revert-revert-alpha.c1", "revert-alpha.c1");
+    assert!(!failed(&story).is_unresolved());
 }
 
 #[test]

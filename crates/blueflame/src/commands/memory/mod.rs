@@ -168,6 +168,10 @@ impl Desk<'_> {
             "{} new, {} newer than ours, {} known already",
             imported.new, imported.newer, imported.known
         );
+        if imported.refused > 0 {
+            let notes = count(imported.refused, "note");
+            eprintln!("warning: {notes} not taken over: their keys are none of ours");
+        }
         if skipped.others > 0 {
             eprintln!("note: {} of others passed over", count(skipped.others, "line"));
         }

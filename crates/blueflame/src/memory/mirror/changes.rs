@@ -27,8 +27,10 @@ pub fn changes(rows: &[Row], notebook: &Notebook, forgotten: &Forgotten) -> Vec<
         }
     }
     let mut changes = Vec::new();
-    for note in notebook.notes() {
-        let bead = Box::new(Bead::of(note));
+    // One that it cannot take would keep all others from it. What was taken over
+    // from others in earlier versions was not looked at.
+    for note in notebook.notes().filter(|note| note.has_sound_key()) {
+        let bead = Box::new(Bead::of(&note.clone().bounded()));
         match known.get(note.key.as_str()) {
             None => changes.push(Change::Create(bead)),
             // The person deleted it there.

@@ -8,6 +8,7 @@
 //! unless the person asks for it.
 
 mod answer;
+mod brought;
 mod changes;
 mod pending;
 mod program;
@@ -17,6 +18,7 @@ use std::time::{Duration, Instant};
 
 use blueflame_core::memory::Notebook;
 
+pub use self::brought::refuse as refuse_what_is_brought_along;
 use self::changes::{Change, changes};
 pub use self::pending::Pending;
 pub use self::program::{Bd, BdError, INIT, Unusable};

@@ -26,8 +26,13 @@ pub enum Unusable {
     NotInstalled,
     #[error("`{}` is not the `bd` of Beads: {why}", path.display())]
     NotBeads { path: PathBuf, why: String },
+    /// It may be the right one, in trouble.
+    #[error("`{}` does not say who it is: {why}", path.display())]
+    NoAnswer { path: PathBuf, why: String },
     #[error("`bd` is installed, but the repository has no `.beads`")]
     NotInitialised,
+    #[error("`bd` gets no copy of the notes: {what}")]
+    BroughtAlong { what: String },
 }
 
 /// A call that did not do what it was for.
@@ -59,13 +64,15 @@ impl Bd {
         let mut bd =
             Bd { path, repository: repository.to_owned(), patience, version: String::new() };
         let stranger = |why: String| Unusable::NotBeads { path: bd.path.clone(), why };
-        // Programs of other makers have this name, and answer otherwise or never.
-        let value = bd.ask(&["version", "--json"]).map_err(|error| stranger(error.why))?;
+        let silent = |error: BdError| Unusable::NoAnswer { path: bd.path.clone(), why: error.why };
+        // Programs of other makers have this name, and answer otherwise.
+        let said = bd.run(&["version", "--json"]).map_err(silent)?.stdout;
+        let value = answer::data(&said).map_err(stranger)?;
         let said = value.get("version").and_then(Value::as_str).and_then(Version::find);
         let Some(version) = said else {
             return Err(stranger("it does not say its version".to_owned()));
         };
-        let text = bd.run(&["version"]).map_err(|error| stranger(error.why))?.stdout;
+        let text = bd.run(&["version"]).map_err(silent)?.stdout;
         if !text.trim_start().starts_with("bd version") {
             return Err(stranger(format!("it calls itself `{}`", answer::shown(&text))));
         }

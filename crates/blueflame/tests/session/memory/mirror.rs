@@ -13,7 +13,7 @@ use blueflame_core::memory::{Kind, Note, Notebook, Standing};
 use serde_json::{Value, json};
 
 use super::{is_untouched, kinds, notes};
-use crate::stage::wait_until;
+use crate::stage::{Stage, wait_until};
 
 const MINUTE: Duration = Duration::from_secs(60);
 
@@ -197,8 +197,32 @@ fn one_that_hangs_is_ended_with_all_that_it_started() {
             String::from_utf8_lossy(&line).contains(&program)
         })
     });
+    // It may be the right one, in trouble: that is no reason to give it up.
     let why = place.identify_within(Duration::from_secs(2)).unwrap_err();
-    assert!(matches!(why, Unusable::NotBeads { .. }), "{why}");
+    assert!(matches!(why, Unusable::NoAnswer { .. }), "{why}");
+    place.mode(&json!({"always": true, "how": "error"}));
+    let why = place.identify().unwrap_err();
+    assert!(matches!(why, Unusable::NoAnswer { .. }), "{why}");
+}
+
+/// A note that no program takes as a word on its command line, or that is too
+/// large for one, does not keep the others from getting there.
+#[test]
+fn a_note_that_bd_cannot_take_does_not_keep_the_others_from_it() {
+    let place = Place::new();
+    let mut book: Vec<Note> = three().notes().cloned().collect();
+    let strange = Note {
+        title: "a\u{0}b".to_owned(),
+        text: format!("c\u{0}d{}", "x".repeat(200 << 10)),
+        ..note(0, "task-001", Kind::Result)
+    };
+    let unkeyed = Note { key: format!("blueflame:{}", "k".repeat(300)), ..strange.clone() };
+    book.extend([strange, unkeyed]);
+    let book = Notebook::new(book);
+    let done = place.mirror(&book).unwrap();
+    assert_eq!(done, Mirrored { created: 4, ..Mirrored::default() });
+    assert_eq!(place.mirror(&book).unwrap(), Mirrored::default(), "it is left alone then");
+    assert_eq!(place.refused(), "");
 }
 
 #[test]
@@ -244,6 +268,43 @@ fn what_is_forgotten_here_is_emptied_there() {
     assert_eq!(place.mirror_without(&book, &forgotten).unwrap(), Mirrored::default());
 }
 
+/// Hooks in a `.beads` run with all rights of the person, so that one which the
+/// repository brings along is used only where the person wrote so.
+#[test]
+fn what_a_repository_brings_along_for_bd_is_not_run_unasked() {
+    type Bring = fn(&Stage);
+    let cases: [(&str, Bring); 2] = [
+        ("`.beads/hooks` has hooks in it", |stage| {
+            stage.write(".beads/hooks/on_create", "#!/bin/sh\n");
+        }),
+        ("`.beads` is committed", |stage| {
+            stage.write(".beads/config.yaml", "");
+            stage.git(&["add", "-f", ".beads"]);
+            stage.git(&["commit", "-qm", "beads"]);
+        }),
+    ];
+    for (why, bring) in cases {
+        for (more, accepted) in [("", false), ("beads: {mirror: true}\n", true)] {
+            let stage = super::stage(more);
+            bring(&stage);
+            let place = Place::new();
+            let path =
+                format!("{}:{}", place.directory.path().display(), std::env::var("PATH").unwrap());
+            let run = |arguments: &[&str]| stage.start_with(arguments, &[("PATH", &path)]).end();
+            let told = run(&stage.run_arguments()).exits(1);
+            if accepted {
+                told.says("`bd` has a copy (");
+                assert!(!place.issues().is_empty());
+                continue;
+            }
+            told.says(why).says("beads: {mirror: true}");
+            assert_eq!(place.calls(), 0, "{why}");
+            run(&["memory", "forget", &stage.session_id()]).exits(0).says(why);
+            assert_eq!(place.calls(), 0, "{why}");
+        }
+    }
+}
+
 /// The same with whole sessions: `bd` is set up when the person says so and not
 /// before, gets a copy, and what it does wrong is a warning.
 #[test]
@@ -268,8 +329,11 @@ fn a_session_ends_well_whatever_becomes_of_the_copy() {
     assert_eq!(place.issues().len(), known.len(), "{:?}", kinds(&known));
     assert_eq!(place.refused(), "");
 
-    place.mode(&json!({"at": 5, "when": "before", "how": "error"}));
-    run(&session).exits(1).says("warning: `bd` has no full copy").says("out of order");
+    // When it is asked who it is, and in the middle.
+    for at in [1, 5] {
+        place.mode(&json!({"at": at, "when": "before", "how": "error"}));
+        run(&session).exits(1).says("warning: `bd` has no full copy").says("out of order");
+    }
     let list = run(&["memory"]).exits(0).stdout;
     assert!(list.contains("`bd` is behind since"), "{list}");
     place.mode(&json!({}));

@@ -174,6 +174,50 @@ fn an_orchestrator_that_dies_before_it_saved_has_lost_nothing() {
     assert_eq!(fs::read(aside).unwrap(), damaged);
 }
 
+/// What is not as it was written is noticed even where every line of it is fine.
+#[test]
+fn notes_that_somebody_took_away_come_back_from_the_journals() {
+    let stage = stage("");
+    stage.run().exits(1);
+    let bytes = fs::read(memory_file(&stage)).unwrap();
+    let text = String::from_utf8(bytes.clone()).unwrap();
+    let lines: Vec<&str> = text.split_inclusive('\n').collect();
+    let altered = "is not what was last written to it";
+    for (damaged, said) in [
+        (String::new(), altered),
+        (lines[..2].concat(), altered),
+        (lines[1..].concat(), altered),
+        (text.replacen("\"created_at\"", "\"made_at\"", 1), "has 1 line of something else in it"),
+    ] {
+        assert_ne!(damaged, text);
+        fs::write(memory_file(&stage), &damaged).unwrap();
+        let told = stage.blueflame(&["memory"]).exits(0).says(said);
+        assert!(told.stdout.contains("4 notes"), "{told}");
+        assert_eq!(fs::read(memory_file(&stage)).unwrap(), bytes, "{damaged}");
+        let aside = memory_file(&stage).with_extension("jsonl.damaged");
+        assert_eq!(fs::read_to_string(aside).unwrap(), damaged);
+        let again = stage.blueflame(&["memory"]).exits(0);
+        assert!(!again.stderr.contains("warning"), "{again}");
+    }
+}
+
+/// A journal that could not be read is read once it can be, however long it is.
+#[test]
+fn a_journal_that_could_not_be_read_is_tried_again() {
+    let stage = stage("");
+    let mut running = stage.begin();
+    running.wait_for_event("session.ended", 1);
+    running.kill();
+    let journal = stage.session().join("journal.jsonl");
+    let good = fs::read(&journal).unwrap();
+    let bad = vec![b'x'; good.len()];
+    let _ = fs::remove_dir_all(memory_file(&stage).parent().unwrap());
+    fs::write(&journal, bad).unwrap();
+    stage.blueflame(&["memory"]).exits(0).says("nothing is remembered of session");
+    fs::write(&journal, good).unwrap();
+    assert_eq!(kinds(&notes(&stage)), ["failure", "decision", "session", "cost"]);
+}
+
 #[test]
 fn notes_go_from_one_repository_to_another() {
     let one = stage("");

@@ -169,7 +169,8 @@ pub struct Beads {
     #[schemars(range(max = 16_000))]
     pub context_tokens: Spanned<u32>,
     /// Whether `bd` gets a copy, where it is installed and the repository has a
-    /// `.beads` directory.
+    /// `.beads` directory. Where that directory has hooks in it or is committed,
+    /// `bd` gets one only if `true` is written here: it runs such hooks.
     pub mirror: Spanned<bool>,
     /// Whether old memories are shortened over time.
     pub memory_decay: Spanned<bool>,
