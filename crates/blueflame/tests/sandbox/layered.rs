@@ -61,11 +61,11 @@ impl Scene {
     }
 
     fn create(&self, task: &str) -> Workspace {
-        self.make(order(task, &self.head()))
+        self.make(&order(task, &self.head()))
     }
 
-    fn make(&self, order: Order) -> Workspace {
-        let created = self.workspaces.create(&order).unwrap();
+    fn make(&self, order: &Order) -> Workspace {
+        let created = self.workspaces.create(order).unwrap();
         assert!(Layers::of(&created.workspace.path).is_some(), "it is not in layers");
         created.workspace
     }
@@ -113,7 +113,7 @@ fn order(task: &str, start: &Oid) -> Order {
 }
 
 fn paths(paths: &[&str]) -> Vec<LockPath> {
-    paths.iter().map(|path| LockPath::new(*path).unwrap()).collect()
+    paths.iter().map(|path| LockPath::new(path).unwrap()).collect()
 }
 
 #[test]
@@ -206,13 +206,13 @@ fn what_is_close_to_a_checkout_is_laid_over_it() {
         ("echo 1 > gone; mkdir d; echo 1 > d/x; git add -A; git commit -qm back", &[]),
         ("echo 1 > gone; git add -A; git commit -qm back; rm gone", &["gone"]),
     ] {
-        let workspace = scene.make(order("task-004", &later));
+        let workspace = scene.make(&order("task-004", &later));
         scene.agent(&workspace, script);
         assert_eq!(scene.harvest(&workspace).uncommitted, expected, "{script}");
         scene.workspaces.remove(&workspace).unwrap();
     }
 
-    let whole = scene.make(Order { in_one_place: true, ..order("task-003", &later) });
+    let whole = scene.make(&Order { in_one_place: true, ..order("task-003", &later) });
     assert_eq!(scene.bases().len(), 2);
     assert!(whole.files().join("b").exists() && !whole.files().join("gone").exists());
 }
@@ -250,7 +250,7 @@ fn what_the_start_has_not_is_not_seen_beneath() {
     let mut order = order("task-002", &later);
     order.fittings.share = paths(&["modules"]);
     order.fittings.scratch = paths(&["out/deep"]);
-    let workspace = scene.make(order);
+    let workspace = scene.make(&order);
     assert_eq!(scene.bases().len(), 1);
     assert_eq!(
         scene.agent(&workspace, "ls modules out; git status --porcelain"),
@@ -285,7 +285,7 @@ fn notes_are_read_as_the_agent_finds_them() {
     scene.git(&["commit", "-q", "-m", "link"]);
     scene.create("task-001");
     let later = scene.commit("AGENTS.md", "new\n");
-    let workspace = scene.make(order("task-002", &later));
+    let workspace = scene.make(&order("task-002", &later));
     let layers = Layers::of(&workspace.path).unwrap();
     let read = |copy: &Path| fs::read_to_string(copy.join("CLAUDE.md")).ok();
     let copy = layers.copy_of(&["CLAUDE.md"]).unwrap();

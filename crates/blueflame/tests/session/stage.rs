@@ -314,9 +314,9 @@ impl Stage {
             names.sort();
             names
         };
-        let names = named(sessions);
+        let made = named(sessions);
         // A checkout stays as long as there are workspaces that may be laid over it.
-        if names.is_empty() { named(bases) } else { names }
+        if made.is_empty() { named(bases) } else { made }
     }
 }
 
