@@ -160,7 +160,7 @@ pub struct Order {
     /// Whether it may put questions to the person.
     #[serde(default)]
     pub may_ask: bool,
-    /// What it may learn from; the copies are below [`Ground::skills`].
+    /// What it may learn from; the copies are below `Ground::skills`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub skills: Vec<Offered>,
 }

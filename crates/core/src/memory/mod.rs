@@ -2,8 +2,8 @@
 //!
 //! Everything here is worked out from journals and costs no token: what is
 //! [harvested](harvest::Harvest) from a session, how a [notebook](Notebook) of
-//! many sessions is kept and [shortened](decay), which notes an agent is
-//! [given](context), and what they say about time and money
+//! many sessions is kept and shortened, which notes an agent is
+//! given, and what they say about time and money
 //! ([`learned`]). Where notes are kept is for the shell to say.
 
 pub mod context;
