@@ -77,6 +77,16 @@ struct Sample {
     at: Instant,
 }
 
+/// Those that are there at every look: a snapshot's git, or the sleep of one who
+/// waits, is there for a moment.
+fn lasting_processes(stage: &Stage) -> usize {
+    let looks = (0..10).map(|_| {
+        std::thread::sleep(Duration::from_millis(50));
+        stage.processes().iter().filter(|it| !it.starts_with("sleep")).count()
+    });
+    looks.min().unwrap_or_default()
+}
+
 impl Sample {
     fn take(running: &Running<'_>, followed: &Followed) -> Sample {
         let (stage, pid) = (running.stage, running.pid());
@@ -91,8 +101,7 @@ impl Sample {
             resident_kb: resident_kilobytes(pid),
             open_files: open.len(),
             locks: told.map(|it| it.matches("lock:").count()).sum(),
-            // Whoever waits sleeps again and again, for a moment each.
-            processes: stage.processes().iter().filter(|it| !it.starts_with("sleep")).count(),
+            processes: lasting_processes(stage),
             workspaces: stage.workspaces().len(),
             sockets: open.iter().filter(|it| is_socket(it)).count(),
             events: followed.events,
