@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 
 use blueflame::attempt::spec::Author;
 use blueflame::workspace::{
-    Layers, Order, Workspace, WorkspaceName, Workspaces, branch, remove_tree,
+    Layers, Making, Order, Workspace, WorkspaceName, Workspaces, branch, remove_tree,
 };
 use blueflame_core::config;
 use blueflame_core::event::Work;
@@ -106,7 +106,11 @@ impl Scene {
         let place = LockPath::new(".trees").unwrap();
         let session = SessionId::new(session(name)).unwrap();
         let workspaces = Workspaces::new(&root.join(".git"), &root, &place, session).unwrap();
-        workspaces.layered(layered.then(|| BLUEFLAME.into()))
+        workspaces.made_by(if layered {
+            Making::Layers { blueflame: BLUEFLAME.into() }
+        } else {
+            Making::Checkouts
+        })
     }
 
     fn order(&self, number: u32) -> Order {

@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process_group};
 
+use crate::child_end;
+
 /// How long the rest of what it said may take.
 const DRAIN: Duration = Duration::from_secs(2);
 
@@ -44,14 +46,10 @@ pub fn run(command: &mut Command, patience: Duration, most: u64) -> Result<Ran, 
         .map_err(RunError::NotStarted)?;
     let said = child.stdout.take().map(|pipe| drain(pipe, most));
     let complaint = child.stderr.take().map(|pipe| drain(pipe, most));
-    let deadline = Instant::now() + patience;
-    let status = loop {
-        match child.try_wait() {
-            Ok(Some(status)) => break Ok(status),
-            Ok(None) if Instant::now() < deadline => std::thread::sleep(Duration::from_millis(5)),
-            Ok(None) => break Err(RunError::TimedOut(patience)),
-            Err(error) => break Err(RunError::Lost(error)),
-        }
+    let status = match child_end::wait_until(&mut child, Instant::now() + patience) {
+        Ok(Some(status)) => Ok(status),
+        Ok(None) => Err(RunError::TimedOut(patience)),
+        Err(error) => Err(RunError::Lost(error)),
     };
     // What it left in the background, too: that holds the pipes. Its number is
     // still the group's while anything is in it.

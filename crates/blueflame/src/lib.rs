@@ -11,6 +11,7 @@ pub mod books;
 pub mod bounded_run;
 mod capture;
 pub mod checks;
+mod child_end;
 pub mod cleanup;
 pub mod cli;
 mod columns;

@@ -8,11 +8,15 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use blueflame_core::event::Process;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::{PollFd, PollFlags};
 use rustix::process::{self, Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, WaitOptions};
+use tokio::signal::unix::{SignalKind, signal as signals};
+use tokio::time::timeout_at;
+
+use crate::child_end::wait_for_any;
 
 /// What `/proc/<pid>/stat` says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,6 +61,11 @@ pub fn signal(target: &Process, signal: Signal) -> io::Result<()> {
 /// Kills a process and waits, for at most `patience`, until it is gone.
 pub fn kill_and_wait(target: &Process, patience: Duration) -> io::Result<()> {
     signal(target, Signal::KILL)?;
+    wait_for_end(target, patience)
+}
+
+/// Waits, for at most `patience`, until a process is gone.
+pub fn wait_for_end(target: &Process, patience: Duration) -> io::Result<()> {
     let Some(pid) = i32::try_from(target.pid).ok().and_then(Pid::from_raw) else {
         return Ok(());
     };
@@ -64,9 +73,8 @@ pub fn kill_and_wait(target: &Process, patience: Duration) -> io::Result<()> {
     if !is_running(target) {
         return Ok(());
     }
-    let patience = Timespec::try_from(patience).map_err(io::Error::other)?;
-    poll(&mut [PollFd::new(&handle, PollFlags::IN)], Some(&patience))?;
-    Ok(())
+    let moment = Instant::now().checked_add(patience);
+    wait_for_any(&mut [PollFd::new(&handle, PollFlags::IN)], moment)
 }
 
 /// Names this boot of the machine.
@@ -141,22 +149,29 @@ pub async fn end_descendants(
     awaited: Option<u32>,
 ) -> Result<(), Survivors> {
     let deadline = tokio::time::Instant::now() + grace;
+    // Whoever ends below this process is a child of it by then, or leaves some that
+    // become so: each end that counts is told of. Asked for before anybody is.
+    let mut ends = signals(SignalKind::child()).ok();
     for process in descendants() {
         let _ = signal(&process, Signal::TERM);
         // What is stopped cannot hear.
         let _ = signal(&process, Signal::CONT);
     }
-    let mut pause = Duration::from_millis(5);
     loop {
         reap(awaited);
         if none_left(awaited) {
             return Ok(());
         }
-        if tokio::time::Instant::now() + pause > deadline {
+        let end = async {
+            match &mut ends {
+                Some(ends) => ends.recv().await,
+                // Where nobody tells of them, all of the time is given.
+                None => std::future::pending().await,
+            }
+        };
+        if timeout_at(deadline, end).await.is_err() {
             break;
         }
-        tokio::time::sleep(pause).await;
-        pause = (pause * 2).min(Duration::from_millis(100));
     }
     let deadline = tokio::time::Instant::now() + patience;
     loop {

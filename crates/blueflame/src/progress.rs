@@ -72,6 +72,11 @@ impl<W: Write> Progress<W> {
         self.painter.say(line, size)
     }
 
+    /// Whether there is a block that has to be kept up to date.
+    pub fn paints(&self) -> bool {
+        self.painter.paints()
+    }
+
     /// Paints the block anew. It can be called as often as one likes.
     pub fn show(
         &mut self,

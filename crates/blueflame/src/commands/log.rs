@@ -19,8 +19,8 @@ use crate::narrate;
 use crate::stdout;
 use crate::store::Store;
 
-/// How often a followed journal is looked at.
-const INTERVAL: Duration = Duration::from_millis(200);
+/// How often a followed journal is looked at even if nobody said that it was written.
+const INTERVAL: Duration = Duration::from_secs(1);
 
 pub fn run(arguments: &Log, common: &Common) -> Result<(), Failure> {
     check_names(arguments)?;

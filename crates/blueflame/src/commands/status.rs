@@ -20,8 +20,6 @@ use crate::report::{self, Scene};
 use crate::stdout;
 use crate::store::Store;
 
-/// How often a watched journal is looked at.
-const INTERVAL: Duration = Duration::from_millis(200);
 /// How often it is looked who is there, and times are shown anew.
 const TICK: Duration = Duration::from_secs(1);
 
@@ -58,7 +56,7 @@ fn watch(store: &Store, journal: &Path, arguments: &Status) -> Result<(), Failur
     let out = io::stdout();
     let mut painter = (!arguments.json && can_paint(&out)).then(|| Painter::new(out, true));
     let mut last: Option<(Instant, Scene)> = None;
-    history::follow(journal, INTERVAL, |news| {
+    history::follow(journal, TICK, |news| {
         let looked = last.as_ref().map(|(at, _)| at.elapsed());
         if !news.grown && looked.is_some_and(|ago| ago < TICK) {
             return ControlFlow::Continue(());

@@ -23,7 +23,7 @@ use crate::prove::record;
 use crate::sandbox;
 use crate::skills::{self, Person};
 use crate::store::Store;
-use crate::workspace::enter;
+use crate::workspace::Making;
 
 /// Merges and diffs are made with what came up to this version.
 const OLDEST_GIT: Version = Version(2, 41, 0);
@@ -230,14 +230,8 @@ fn workspaces(loaded: &Loaded) -> Option<Finding> {
     let blueflame = std::env::current_exe().ok()?;
     let (worktree, tier) = (&loaded.config.worktree, boundary.tier);
     let trees = loaded.repository.join(loaded.config.project.worktree_dir.as_str());
-    let layered = enter::layering(worktree, tier, &blueflame, &trees, &common);
-    Some(Finding::good(
-        "workspaces",
-        match layered {
-            Ok(()) => "laid over one checkout that they share: tried, and works".to_owned(),
-            Err(why) => format!("a checkout for each agent, because {why}"),
-        },
-    ))
+    let chosen = Making::choose(worktree, tier, &blueflame, &trees, &common);
+    Some(Finding::good("workspaces", chosen.to_string()))
 }
 
 /// What the last `doctor --prove` is worth now; nothing if there can be no

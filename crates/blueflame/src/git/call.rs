@@ -6,18 +6,17 @@
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, Write as _};
-use std::os::fd::AsFd as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
 use std::time::{Duration, Instant};
 
 use blueflame_core::ids::Oid;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{MemfdFlags, memfd_create};
-use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
+use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::GitError;
+use crate::child_end;
 
 const DEADLINE: Duration = Duration::from_secs(60);
 
@@ -271,24 +270,13 @@ fn memory() -> Result<File, GitError> {
 
 /// Waits for the end; `None` if it had to be ended.
 fn wait(child: &mut Child, deadline: Duration) -> io::Result<Option<ExitStatus>> {
-    let until = Instant::now() + deadline;
-    let pid = Pid::from_child(child);
-    let handle = pidfd_open(pid, PidfdFlags::empty())?;
-    loop {
-        let left = until.saturating_duration_since(Instant::now());
-        let timeout = Timespec::try_from(left).map_err(io::Error::other)?;
-        match poll(&mut [PollFd::from_borrowed_fd(handle.as_fd(), PollFlags::IN)], Some(&timeout)) {
-            Ok(0) => {
-                // All that it started is in its group.
-                let _ = kill_process_group(pid, Signal::KILL);
-                child.wait()?;
-                return Ok(None);
-            }
-            Ok(_) => return child.wait().map(Some),
-            Err(rustix::io::Errno::INTR) => {}
-            Err(error) => return Err(error.into()),
-        }
+    let ended = child_end::wait_until(child, Instant::now() + deadline)?;
+    if ended.is_none() {
+        // All that it started is in its group.
+        let _ = kill_process_group(Pid::from_child(child), Signal::KILL);
+        child.wait()?;
     }
+    Ok(ended)
 }
 
 #[cfg(test)]

@@ -15,10 +15,10 @@ use std::process::{Child, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use blueflame_core::ids::Oid;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
+use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::{GitError, command};
+use crate::child_end;
 
 /// No call takes longer, or it is given up.
 pub const DEADLINE: Duration = Duration::from_secs(60);
@@ -260,36 +260,18 @@ impl Ran {
 /// Waits for the end, or ends it: politely at first, so that git removes its
 /// lock files.
 fn wait(child: &mut Child, deadline: Duration) -> io::Result<Option<ExitStatus>> {
-    if let Some(status) = wait_until(child, Instant::now() + deadline)? {
+    if let Some(status) = child_end::wait_until(child, Instant::now() + deadline)? {
         return Ok(Some(status));
     }
     let group = Pid::from_child(child);
     for signal in [Signal::TERM, Signal::KILL] {
         // It has not been waited for, so the number still means this group.
         let _ = kill_process_group(group, signal);
-        if wait_until(child, Instant::now() + GRACE)?.is_some() {
+        if child_end::wait_until(child, Instant::now() + GRACE)?.is_some() {
             break;
         }
     }
     Ok(None)
-}
-
-fn wait_until(child: &mut Child, end: Instant) -> io::Result<Option<ExitStatus>> {
-    let handle = pidfd_open(Pid::from_child(child), PidfdFlags::empty())?;
-    loop {
-        if let Some(status) = child.try_wait()? {
-            return Ok(Some(status));
-        }
-        let left = end.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return Ok(None);
-        }
-        let timeout = Timespec::try_from(left).map_err(io::Error::other)?;
-        match poll(&mut [PollFd::new(&handle, PollFlags::IN)], Some(&timeout)) {
-            Ok(_) | Err(rustix::io::Errno::INTR) => {}
-            Err(error) => return Err(error.into()),
-        }
-    }
 }
 
 fn whole(file: &mut File) -> io::Result<Vec<u8>> {

@@ -22,6 +22,7 @@ mod chain;
 mod disk;
 mod event;
 mod failure;
+mod growth;
 mod lines;
 mod reader;
 mod record;

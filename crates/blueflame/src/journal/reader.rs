@@ -17,6 +17,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::chain::{Flaw, Head};
+use super::growth::Growth;
 use super::lines::{Lines, Piece};
 use super::record::{Header, Record, SCHEMA};
 use super::scan::{self, ReadError, unreadable};
@@ -81,13 +82,15 @@ impl Reader {
         Ok(Step::Record(record.ok_or_else(damage)?))
     }
 
-    /// Hands everything to `each`, and then what comes, until `each` breaks.
-    /// It is called with [`Step::NotYet`] at least once in every interval.
+    /// Hands everything to `each`, and then what comes as soon as it comes, until
+    /// `each` breaks. It is called with [`Step::NotYet`] at least once in every
+    /// interval.
     pub fn follow<B>(
         &mut self,
         every: Duration,
         mut each: impl FnMut(Step<'_>) -> ControlFlow<B>,
     ) -> Result<B, ReadError> {
+        let growth = Growth::of(self.lines.source());
         loop {
             let step = self.step()?;
             let idle = matches!(step, Step::NotYet);
@@ -95,7 +98,7 @@ impl Reader {
                 return Ok(result);
             }
             if idle {
-                std::thread::sleep(every);
+                growth.wait(every);
             }
         }
     }

@@ -11,12 +11,12 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::termios::{self, OptionalActions};
 
 use super::terminal::Terminal;
 use super::{Cancel, Unanswered};
+use crate::child_end;
 
 /// Shows colours, leaves at once when everything fits, leaves the text there.
 const USUAL_PAGER: &str = "less -FRX";
@@ -136,9 +136,8 @@ fn lend(terminal: &Terminal, command: &mut Command, cancel: &Cancel) -> Result<E
 }
 
 fn wait(child: &mut Child, cancel: &Cancel) -> Result<Ended, Unanswered> {
-    let moment = Timespec { tv_sec: 0, tv_nsec: 30_000_000 };
     loop {
-        match child.try_wait() {
+        match child_end::wait_beside(child, cancel.signal()) {
             Ok(Some(status)) => {
                 return Ok(match status.code() {
                     Some(0) => Ended::Well,
@@ -147,13 +146,9 @@ fn wait(child: &mut Child, cancel: &Cancel) -> Result<Ended, Unanswered> {
                     Some(_) | None => Ended::Badly,
                 });
             }
-            Ok(None) => {}
+            Ok(None) => cancel.check()?,
             Err(_) => return Ok(Ended::Badly),
         }
-        cancel.check()?;
-        let signal = cancel.signal();
-        // Interrupted or in vain: the child is looked at again either way.
-        let _ = poll(&mut [PollFd::new(&signal, PollFlags::IN)], Some(&moment));
     }
 }
 
@@ -162,15 +157,10 @@ fn dismiss(child: &mut Child) {
     if let Some(pid) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
         let _ = kill_process(pid, Signal::TERM);
     }
-    let asked = Instant::now();
-    while asked.elapsed() < PATIENCE {
-        if !matches!(child.try_wait(), Ok(None)) {
-            return;
-        }
-        std::thread::sleep(Duration::from_millis(20));
+    if !matches!(child_end::wait_until(child, Instant::now() + PATIENCE), Ok(Some(_))) {
+        let _ = child.kill();
+        let _ = child.wait();
     }
-    let _ = child.kill();
-    let _ = child.wait();
 }
 
 #[cfg(test)]

@@ -72,6 +72,11 @@ impl<W: Write> Painter<W> {
         self.terminal
     }
 
+    /// Whether blocks are painted at all, now or later.
+    pub fn paints(&self) -> bool {
+        self.terminal
+    }
+
     /// Whether a block given now would be painted.
     pub fn is_due(&self, now: Instant) -> bool {
         self.terminal

@@ -32,10 +32,13 @@ use crate::attempt::sealed::Sealed;
 use crate::attempt::spec::Secrets;
 use crate::checks::command::{self as command_run, CommandExit};
 use crate::executor::Sight;
-use crate::process_tree::kill_and_wait;
+use crate::process_tree::{kill_and_wait, wait_for_end};
 use crate::room;
 use crate::sandbox;
 use crate::skills;
+
+/// How long after the line broke one that still runs is called again.
+const CALL_AGAIN: Duration = Duration::from_millis(200);
 
 /// Spending is recorded at most this often; the end always is.
 const USAGE_EVERY: Duration = Duration::from_secs(2);
@@ -191,7 +194,11 @@ pub async fn follow(
                 post.fact(Event::AgentLost { agent: run.agent, spend });
                 return;
             }
-            Ok(Standing::Running(_)) => tokio::time::sleep(Duration::from_millis(50)).await,
+            Ok(Standing::Running(_)) => {
+                // On its way out, most likely; or else it is called again.
+                let process = registered.process.clone();
+                let _ = spawn_blocking(move || wait_for_end(&process, CALL_AGAIN)).await;
+            }
             Err(error) => {
                 post.send(Occurrence::Broken(error.to_string()));
                 return;

@@ -15,14 +15,17 @@ mod desk;
 mod errand;
 pub mod hooks;
 mod merging;
+mod occurrences;
 pub mod offer;
 mod post;
 mod prepare;
+mod records;
 mod resume;
 pub mod reverting;
 mod review;
 mod silence;
 pub mod site;
+mod stopping;
 pub mod strays;
 pub mod tidy;
 mod views;
@@ -36,36 +39,38 @@ use std::time::Duration;
 use blueflame_core::decide::{Action, decide, was_decided};
 use blueflame_core::event::{End, Event, StartFault};
 use blueflame_core::gate::Gate;
-use blueflame_core::ids::{AgentId, SessionId};
+use blueflame_core::ids::AgentId;
 use blueflame_core::state::State;
 use jiff::Timestamp;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
+use tokio::time::MissedTickBehavior;
 
 use self::brief::Brief;
 use self::desk::Desk;
 pub use self::errand::Publishing;
 use self::post::{Occurrence, Post};
 use self::prepare::Job;
+pub use self::records::{first_event, note, reopen, unfinished};
 use self::site::Site;
 use self::views::Views;
 pub use self::watch::{Entry, Watch};
 use crate::attempt::messages::Command;
 use crate::failure::{Failure, Kind};
 use crate::free_memory;
-use crate::history;
 use crate::journal::Writer;
 use crate::people::{Respondent, Unanswered};
-use crate::process_tree;
 use crate::projections::{ProjectionError, Projections};
 use crate::repo_lock::RepoLock;
-use crate::store::{SessionDir, Store};
 
 /// How long a killed attempt process may take to be gone.
 const KILL_PATIENCE: Duration = Duration::from_secs(2);
 
 /// How often free memory is looked at.
 const MEMORY_EVERY: Duration = Duration::from_secs(5);
+
+/// How often the picture at the terminal is painted anew.
+const PAINT_EVERY: Duration = Duration::from_millis(250);
 
 /// A session that runs.
 #[derive(Debug)]
@@ -139,9 +144,9 @@ impl Session {
         let mut interrupts = signal(SignalKind::interrupt()).map_err(internal)?;
         let mut terminations = signal(SignalKind::terminate()).map_err(internal)?;
         let mut hang_ups = signal(SignalKind::hangup()).map_err(internal)?;
-        let mut memory = tokio::time::interval(MEMORY_EVERY);
-        let mut paint = tokio::time::interval(Duration::from_millis(250));
-        let mut show = tokio::time::interval(views::EVERY);
+        let mut memory = every(MEMORY_EVERY);
+        let mut paint = every(PAINT_EVERY);
+        let mut show = every(views::EVERY);
         let mut stops = 0;
         self.tell_of_submodules();
         loop {
@@ -164,9 +169,13 @@ impl Session {
             }
             tokio::select! {
                 Some(occurrence) = self.inbox.recv() => self.happened(occurrence)?,
-                _ = memory.tick() => self.look_at_memory()?,
-                _ = paint.tick() => self.watch.tick(&self.state),
-                _ = show.tick() => self.write_views(Views::bring_up),
+                _ = memory.tick(), if self.state.rules.memory_per_agent_mb.is_some() => {
+                    self.look_at_memory()?;
+                }
+                _ = paint.tick(), if self.watch.paints() => self.watch.tick(&self.state),
+                _ = show.tick(), if self.views.are_outdated() => {
+                    self.write_views(Views::bring_up);
+                }
                 _ = interrupts.recv() => {
                     if !self.desk.is_lent() {
                         stops += 1;
@@ -243,100 +252,6 @@ impl Session {
     fn write_views(&mut self, how: impl FnOnce(&mut Views, &State) -> Result<(), ProjectionError>) {
         if let Err(error) = how(&mut self.views, &self.state) {
             self.watch.warn(&format!("the views could not be written: {error}"));
-        }
-    }
-
-    fn happened(&mut self, occurrence: Occurrence) -> Result<(), Failure> {
-        match occurrence {
-            // The last one comes twice: as a report, and with the result.
-            Occurrence::Fact(Event::SnapshotTaken { agent, commit })
-                if self.state.crew.live().get(&agent).and_then(|it| it.snapshot.as_ref())
-                    == Some(&commit) =>
-            {
-                Ok(())
-            }
-            Occurrence::Fact(event) => {
-                let work = match &event {
-                    Event::AgentExited { agent, .. } => {
-                        self.state.crew.live().get(agent).map(|it| it.work.clone())
-                    }
-                    _ => None,
-                };
-                match self.record(&event) {
-                    Ok(()) => {
-                        if let (Some(work), Event::AgentExited { outcome, .. }) = (&work, &event) {
-                            tidy::after_work(&self.site, work, outcome);
-                        }
-                        if let Event::AgentExited { agent, .. }
-                        | Event::AgentLost { agent, .. }
-                        | Event::AgentStartFailed { agent, .. } = &event
-                        {
-                            self.agents.remove(agent);
-                            self.desk.take_back(agent, None);
-                            self.watch.gone(agent);
-                        }
-                        Ok(())
-                    }
-                    // It was overtaken by something else, such as an answer to a
-                    // question that was taken back.
-                    Err(Unrecorded::Illegal(_)) => Ok(()),
-                    Err(unrecorded) => Err(unrecorded.into()),
-                }
-            }
-            Occurrence::Seen { agent, what } => {
-                self.watch.seen(&agent, &what);
-                Ok(())
-            }
-            Occurrence::Asked { agent, ticket, questions } => {
-                if let Some(commands) = self.agents.get(&agent) {
-                    self.watch.pause();
-                    let commands = commands.clone();
-                    self.desk.put_questions(agent, ticket, questions, commands);
-                }
-                Ok(())
-            }
-            Occurrence::Answered => {
-                self.watch.go_on();
-                Ok(())
-            }
-            Occurrence::TakenBack { agent, ticket } => {
-                self.desk.take_back(&agent, Some(&ticket));
-                self.watch.go_on();
-                Ok(())
-            }
-            Occurrence::Unanswered(why) => {
-                self.unanswered = Some(why);
-                let _ = self.stop.send(true);
-                Ok(self.record(&Event::StopRequested)?)
-            }
-            Occurrence::NotTaken { agent, reason } => {
-                self.not_taken.insert(agent, reason);
-                let _ = self.stop.send(true);
-                if self.state.stopping {
-                    return Ok(());
-                }
-                Ok(self.record(&Event::StopRequested)?)
-            }
-            Occurrence::Obstructed(reason) if self.state.errand.is_some() => {
-                Err(Failure::new(Kind::Missing, reason)
-                    .hint("put that right; the same command once more goes on"))
-            }
-            Occurrence::Obstructed(reason) => {
-                let _ = self.stop.send(true);
-                Ok(self.record(&Event::SessionObstructed { reason })?)
-            }
-            Occurrence::Warning(text) => {
-                self.watch.warn(&text);
-                Ok(())
-            }
-            Occurrence::Broken(why) => {
-                let on = if self.state.errand.is_some() {
-                    "the same command once more goes on"
-                } else {
-                    "what was recorded is safe; `blueflame resume` goes on"
-                };
-                Err(Failure::new(Kind::Internal, why).hint(on))
-            }
         }
     }
 
@@ -430,9 +345,6 @@ impl Session {
     }
 
     fn look_at_memory(&mut self) -> Result<(), Failure> {
-        if self.state.rules.memory_per_agent_mb.is_none() {
-            return Ok(());
-        }
         let Some(free_mb) = free_memory::free_mb() else { return Ok(()) };
         // Only what changes anything is worth a line in the journal.
         let mut then = self.state.clone();
@@ -443,59 +355,6 @@ impl Session {
             self.record(&event)?;
         }
         Ok(())
-    }
-
-    /// The first time: an orderly stop. The second time: everything at once.
-    fn stop(&mut self, times: u32) -> Result<(), Failure> {
-        let _ = self.stop.send(true);
-        self.desk.withdraw_all();
-        self.watch.go_on();
-        if times == 1 {
-            self.watch.say(if self.state.crew.live().is_empty() {
-                "stopping"
-            } else {
-                "stopping: agents save their work; once more to kill them"
-            });
-            if self.state.stopping {
-                return Ok(());
-            }
-            return Ok(self.record(&Event::StopRequested)?);
-        }
-        for (id, agent) in self.state.crew.live() {
-            if let Some(process) = &agent.process {
-                // Until it is gone, what it leaves behind is still its own affair.
-                let _ = process_tree::kill_and_wait(process, KILL_PATIENCE);
-            }
-            let directory = self.site.attempt(&agent.work, id);
-            if let Err(error) = directory.end_leftovers() {
-                self.watch.warn(&format!("something of {id} may still run: {error}"));
-            }
-        }
-        Err(Failure::new(Kind::Interrupted, "killed; nothing that was recorded is lost")
-            .hint("`blueflame resume` goes on"))
-    }
-
-    /// Why nothing more can happen: of all agents, only those are left whose work
-    /// cannot be taken over. The next orchestrator finds it as it is.
-    fn waits_in_vain(&self) -> Option<String> {
-        let mut live = self.state.crew.live().keys();
-        let all = live.all(|agent| self.not_taken.contains_key(agent));
-        let reasons: Vec<&str> = self.not_taken.values().map(String::as_str).collect();
-        (all && !reasons.is_empty()).then(|| reasons.join("; "))
-    }
-
-    fn leave(&mut self) -> Result<(), Failure> {
-        self.watch.finish();
-        self.write_views(Views::conclude);
-        let _ = self.stop.send(true);
-        let unused = self.desk.close();
-        if self.state.ended().is_some() && !unused.is_empty() {
-            self.watch.warn(&format!("prepared answers nobody asked for: {}", unused.join(", ")));
-        }
-        match self.lock.take() {
-            Some(lock) => lock.release().map_err(Failure::from),
-            None => Ok(()),
-        }
     }
 
     /// Work that other parts of the session set in motion.
@@ -535,40 +394,9 @@ fn random_number() -> Result<u32, Failure> {
     Ok(u32::from_ne_bytes(bytes))
 }
 
-/// A journal to go on with, the state it leads to, and the bytes of a torn
-/// write that were set aside. The caller holds the repository's lock.
-pub fn reopen(directory: &SessionDir) -> Result<(Writer, State, Option<u64>), Failure> {
-    let path = directory.journal();
-    let opened = Writer::open(&path, |_| Ok(())).map_err(internal)?;
-    let state = history::fold(&path, None, |_| {})?.state;
-    Ok((opened.writer, state, opened.repair.map(|repair| repair.bytes)))
-}
-
-/// Records a fact about a session that nobody runs. The caller holds the
-/// repository's lock.
-pub fn note(directory: &SessionDir, event: &Event) -> Result<(), Failure> {
-    let (mut journal, mut state, _) = reopen(directory)?;
-    let at = Timestamp::now().max(state.last_at);
-    state.apply(at, event).map_err(internal)?;
-    journal.append(&[(at, event)]).map_err(internal)?;
-    Ok(())
-}
-
-/// The newest session, if it was left with work open.
-pub fn unfinished(store: &Store) -> Result<Option<SessionId>, Failure> {
-    let Some(newest) = store.sessions()?.into_iter().next() else { return Ok(None) };
-    let state = history::fold(&store.session(&newest).journal(), None, |_| {})?.state;
-    Ok(state.ended().is_none().then_some(newest))
-}
-
-/// What a session is about, in its first event.
-pub fn first_event(site: &Site, goal: String, plan: Option<blueflame_core::plan::Plan>) -> Event {
-    Event::SessionStarted {
-        session: site.session.id().clone(),
-        goal,
-        rules: Box::new(site.config.rules()),
-        config: site.fingerprint.clone(),
-        plan,
-        weaker: weaker::settings(&site.config, site.sandbox.boundary()),
-    }
+/// Turns that are not made up for when nobody waited for them.
+fn every(time: Duration) -> tokio::time::Interval {
+    let mut turns = tokio::time::interval(time);
+    turns.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    turns
 }

@@ -22,7 +22,7 @@ use crate::prompts::Project;
 use crate::sandbox::{self, Boundary, Terms};
 use crate::skills::{self, Person, Skills};
 use crate::store::{SessionDir, Store};
-use crate::workspace::{WorkspaceName, Workspaces, enter};
+use crate::workspace::{Making, WorkspaceName, Workspaces};
 
 #[derive(Debug)]
 pub struct Site {
@@ -89,8 +89,8 @@ impl Site {
         let blueflame = std::env::current_exe().map_err(|error| missing(&error))?;
         let trees = repository.join(config.project.worktree_dir.as_str());
         let tier = manner.boundary.tier;
-        let layered = enter::layering(&config.worktree, tier, &blueflame, &trees, &common);
-        let workspaces = workspaces.layered(layered.is_ok().then(|| blueflame.clone()));
+        let chosen = Making::choose(&config.worktree, tier, &blueflame, &trees, &common);
+        let workspaces = workspaces.made_by(chosen.making);
         let landing = Landing::open(&repository).map_err(|error| missing(&error))?;
         let author = landing.identity().map_err(|error| missing(&error))?;
         std::fs::create_dir_all(session.attempts()).map_err(|error| missing(&error))?;

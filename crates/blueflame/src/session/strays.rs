@@ -4,7 +4,6 @@
 //! and whoever goes on with their session finds it.
 
 use std::fs;
-use std::thread;
 use std::time::{Duration, Instant};
 
 use blueflame_core::ids::SessionId;
@@ -17,7 +16,6 @@ use crate::store::{SessionDir, Store, StoreError};
 
 /// How much longer than an agent may take to stop we wait for its seal.
 const SEALING: Duration = Duration::from_secs(10);
-const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// How long one that was killed may take to be gone.
 const KILL_PATIENCE: Duration = Duration::from_secs(2);
@@ -70,15 +68,14 @@ fn end(attempts: Vec<Directory>) {
         let _ = process_tree::signal(&process, Signal::TERM);
     }
     let until = Instant::now() + GRACE + SEALING;
-    let mut left = attempts;
-    loop {
-        left.retain(|attempt| matches!(attempt.standing(), Ok(Standing::Running(_))));
-        if left.is_empty() || Instant::now() > until {
-            break;
+    for attempt in attempts {
+        if let Some(process) = running(&attempt) {
+            let left = until.saturating_duration_since(Instant::now());
+            let _ = process_tree::wait_for_end(&process, left);
         }
-        thread::sleep(LOOK_EVERY);
-    }
-    for attempt in left {
+        if !matches!(attempt.standing(), Ok(Standing::Running(_))) {
+            continue;
+        }
         if let Some(process) = running(&attempt) {
             let _ = process_tree::kill_and_wait(&process, KILL_PATIENCE);
         }

@@ -41,6 +41,11 @@ impl Views {
         self.outdated = true;
     }
 
+    /// Whether they will be due.
+    pub fn are_outdated(&self) -> bool {
+        self.outdated && self.files.is_some()
+    }
+
     /// Writes them if that is due.
     pub fn bring_up(&mut self, state: &State) -> Result<(), ProjectionError> {
         if Instant::now() < self.due { Ok(()) } else { self.conclude(state) }

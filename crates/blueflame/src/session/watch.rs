@@ -112,6 +112,11 @@ impl Watch {
         self.agents.remove(agent);
     }
 
+    /// Whether there is a picture that has to be painted anew now and then.
+    pub fn paints(&self) -> bool {
+        self.progress.paints()
+    }
+
     /// Paints the picture anew.
     pub fn tick(&mut self, state: &State) {
         let spend_of = |agent: &AgentId| {

@@ -15,7 +15,7 @@ use blueflame_core::ids::Oid;
 
 use super::error::{WorkspaceError, failed};
 use super::layers::{self, BASE, Layers};
-use super::{Workspaces, remove, space};
+use super::{Making, Workspaces, remove, space, subvolume};
 
 /// A large tree on a busy disk takes its time.
 const CHECKOUT_DEADLINE: Duration = Duration::from_secs(300);
@@ -56,6 +56,23 @@ impl Workspaces {
         Ok((layers, base))
     }
 
+    /// Copies such a checkout as a whole.
+    pub(super) fn copy_a_base(
+        &self,
+        place: &Path,
+        start: &Oid,
+        exactly: bool,
+    ) -> Result<Base, WorkspaceError> {
+        let mut checked = self.bases.lock().unwrap_or_else(PoisonError::into_inner);
+        let base = self.base_for(&mut checked, start, exactly)?;
+        // The directory around it goes with the last workspace, perhaps just now.
+        let around = place.parent().unwrap_or(&self.root);
+        fs::create_dir_all(around).map_err(failed("make", around))?;
+        let from = self.root.join(PLACE).join(&base.name);
+        subvolume::copy(&from, place).map_err(failed("copy", &from))?;
+        Ok(base)
+    }
+
     fn base_for(
         &self,
         checked: &mut BTreeSet<String>,
@@ -66,6 +83,10 @@ impl Workspaces {
         let mut there = bases(&place)?;
         there.sort_by_key(|base| base.commit != *start);
         for base in there.into_iter().take(COMPARED) {
+            // One made for layers is no good for copies.
+            if self.making == Making::Copies && !subvolume::is_one(&place.join(&base.name)) {
+                continue;
+            }
             if base.commit != *start && (exactly || !self.is_close(&base.commit, start)?) {
                 continue;
             }
@@ -117,6 +138,9 @@ impl Workspaces {
         space::check(place, survey.bytes, self.spare_bytes)?;
         let staging = place.join(format!(".{commit}.new"));
         remove::remove_tree(&staging).map_err(failed("remove", &staging))?;
+        if self.making == Making::Copies {
+            subvolume::create(&staging).map_err(failed("make", &staging))?;
+        }
         let git_dir = staging.join(".git");
         fs::create_dir_all(&git_dir).map_err(failed("make", &git_dir))?;
         let checkout = self

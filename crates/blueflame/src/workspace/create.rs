@@ -13,7 +13,9 @@ use blueflame_core::ids::Oid;
 use super::error::{WorkspaceError, failed};
 use super::fittings::Floor;
 use super::starting_point::{Merged, merge};
-use super::{Created, Order, Restore, Workspace, Workspaces, fittings, git_dir, remove, space};
+use super::{
+    Created, Making, Order, Restore, Workspace, Workspaces, fittings, git_dir, remove, space,
+};
 use crate::git::Call;
 
 /// A large tree on a busy disk takes its time.
@@ -28,7 +30,10 @@ impl Workspaces {
         self.check_start(&order.start)?;
         let directory = self.root.join(self.session.as_str());
         fs::create_dir_all(&directory).map_err(failed("make", &directory))?;
-        let tree = if self.layering.is_some() { 0 } else { self.survey(&order.start)?.bytes };
+        let tree = match self.making {
+            Making::Checkouts => self.survey(&order.start)?.bytes,
+            Making::Layers { .. } | Making::Copies => 0,
+        };
         let need = tree + self.fitter().shared_bytes(&order.fittings);
         space::check(&directory, need, self.spare_bytes)?;
         // From here on no clean-up of the person's repository takes the start.
@@ -40,11 +45,11 @@ impl Workspaces {
         };
         let staging = directory.join(format!(".{}.new", order.name));
         remove::remove_tree(&staging).map_err(failed("remove", &staging))?;
-        let built = match &self.layering {
-            Some(blueflame) => {
-                self.build_in_layers(&staging, &workspace, order, &content.tree, blueflame)
+        let built = match self.making {
+            Making::Checkouts => self.build(&staging, &workspace, order, &content.tree),
+            Making::Layers { .. } | Making::Copies => {
+                self.build_from_a_base(&staging, &workspace, order, &content.tree)
             }
-            None => self.build(&staging, &workspace, order, &content.tree),
         };
         let built = built.and_then(|left_out| match fs::rename(&staging, &workspace.path) {
             Ok(()) => Ok(left_out),
@@ -92,25 +97,32 @@ impl Workspaces {
         self.fitter().furnish(&Floor::Plain(staging), &order.fittings)
     }
 
-    /// The same in layers.
-    fn build_in_layers(
+    /// The same from a checkout that is there: over it or as a copy of it.
+    fn build_from_a_base(
         &self,
         staging: &Path,
         workspace: &Workspace,
         order: &Order,
         content: &Oid,
-        blueflame: &Path,
     ) -> Result<Vec<fittings::LeftOut>, WorkspaceError> {
-        fs::create_dir_all(staging).map_err(failed("make", staging))?;
-        let (layers, base) = self.lay_over_a_base(staging, &order.start, order.in_one_place)?;
-        let git_dir = layers.changes().join(".git");
+        let exactly = order.in_one_place;
+        let git =
+            || Call::plain(&staging.join(".git")).work_tree(staging).deadline(CHECKOUT_DEADLINE);
+        let (floor, base, git): (_, _, Box<dyn Fn() -> Call>) = match &self.making {
+            Making::Layers { blueflame } => {
+                fs::create_dir_all(staging).map_err(failed("make", staging))?;
+                let (layers, base) = self.lay_over_a_base(staging, &order.start, exactly)?;
+                // Both layers are seen as one only from inside.
+                (Floor::Layered(layers), base, Box::new(move || git().within(blueflame, staging)))
+            }
+            Making::Copies | Making::Checkouts => {
+                let base = self.copy_a_base(staging, &order.start, exactly)?;
+                (Floor::Plain(staging), base, Box::new(git))
+            }
+        };
+        let git_dir = floor.writable().join(".git");
         git_dir::make(&git_dir, workspace, &order.start)?;
         git_dir::write(&git_dir, workspace, &self.plain)?;
-        // Both layers are seen as one only from inside.
-        let git = || {
-            let call = Call::plain(&staging.join(".git")).work_tree(staging);
-            call.within(blueflame, staging).deadline(CHECKOUT_DEADLINE)
-        };
         let tree = |what: &Oid| {
             let what = format!("{what}^{{tree}}");
             self.plain.git().words(&["rev-parse", "--verify", &what]).oid()
@@ -122,7 +134,7 @@ impl Workspaces {
         if *content != order.start {
             git().words(&["read-tree", "--reset", order.start.as_str()]).done()?;
         }
-        self.fitter().furnish(&Floor::Layered(layers), &order.fittings)
+        self.fitter().furnish(&floor, &order.fittings)
     }
 
     fn check_start(&self, start: &Oid) -> Result<(), WorkspaceError> {

@@ -6,18 +6,16 @@ use std::env;
 use std::ffi::{CStr, OsString};
 use std::fs;
 use std::io;
-use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use blueflame_core::config;
 use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
 use rustix::process::{getegid, geteuid};
 use rustix::thread::UnshareFlags;
 
 use super::layers::{self, Layers};
-use crate::sandbox::{Tier, syscalls};
+use crate::sandbox::syscalls;
 
 /// What the kernel is told, in words of which none is a path that somebody chose:
 /// they are relative to the place. Its notes are attributes that any user can set,
@@ -52,33 +50,9 @@ pub fn enter(place: &Path) -> io::Result<()> {
     env::set_current_dir(here)
 }
 
-/// Whether workspaces below a directory, which need not be there yet, are to be made
-/// in layers, or why not. It is tried on the file system that they are on: in the
-/// git directory, unless that is on another.
-pub fn layering(
-    worktree: &config::Worktree,
-    tier: Tier,
-    blueflame: &Path,
-    root: &Path,
-    common: &Path,
-) -> Result<(), String> {
-    if !worktree.layers {
-        return Err("`worktree.layers` is off".to_owned());
-    }
-    match tier {
-        Tier::Namespaces => {
-            let near = root.ancestors().find(|path| path.is_dir()).unwrap_or(common);
-            let system = |path: &Path| fs::metadata(path).map(|found| found.dev()).ok();
-            let same = system(near) == system(common);
-            can_be_entered(blueflame, if same { common } else { near })
-        }
-        Tier::Landlock | Tier::Off => Err("layers need the sandbox `namespaces`".to_owned()),
-    }
-}
-
 /// Whether `blueflame` can go into a layered workspace in this directory, found out
 /// by doing it; or why not.
-fn can_be_entered(blueflame: &Path, directory: &Path) -> Result<(), String> {
+pub(super) fn try_out(blueflame: &Path, directory: &Path) -> Result<(), String> {
     let told = |error: io::Error| error.to_string();
     let trial = tempfile::Builder::new().prefix(".trial").tempdir_in(directory).map_err(told)?;
     let (base, place) = (trial.path().join("base"), trial.path().join("place"));

@@ -46,7 +46,7 @@ pub enum Floor<'a> {
 
 impl Floor<'_> {
     /// Where new things go.
-    fn writable(&self) -> PathBuf {
+    pub(super) fn writable(&self) -> PathBuf {
         match self {
             Floor::Plain(path) => (*path).to_owned(),
             Floor::Layered(layers) => layers.changes(),

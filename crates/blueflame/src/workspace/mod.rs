@@ -27,11 +27,13 @@ mod fittings;
 mod git_dir;
 mod harvest;
 mod layers;
+mod making;
 mod name;
 mod plain;
 mod remove;
 mod space;
 mod starting_point;
+mod subvolume;
 mod uncommitted;
 
 #[cfg(test)]
@@ -53,6 +55,7 @@ pub use error::{HarvestError, Unsupported, WorkspaceError};
 pub use fittings::{Fitter, Floor, LeftOut, Reason};
 pub use harvest::Harvest;
 pub use layers::Layers;
+pub use making::Making;
 pub use name::{WorkspaceName, branch};
 pub use remove::{Leftover, leftovers, remove_leftover, remove_tree};
 pub use starting_point::StartPoint;
@@ -80,8 +83,7 @@ pub struct Workspaces {
     plain: PlainRepository,
     spare_bytes: u64,
     surveys: Mutex<BTreeMap<Oid, Survey>>,
-    /// The `blueflame` program, if workspaces are made in layers: it goes into them.
-    layering: Option<PathBuf>,
+    making: Making,
     /// Checkouts beneath workspaces that were looked over. Held while one is made.
     bases: Mutex<BTreeSet<String>>,
     /// Held while fetching: git locks one file of a shallow repository.
@@ -163,7 +165,7 @@ impl Workspaces {
             plain,
             spare_bytes: SPARE_BYTES,
             surveys: Mutex::default(),
-            layering: None,
+            making: Making::Checkouts,
             bases: Mutex::default(),
             fetching: Mutex::default(),
         })
@@ -176,10 +178,10 @@ impl Workspaces {
         self
     }
 
-    /// Makes them in layers from here on, where `blueflame` can go into such.
+    /// Makes them in this way from here on.
     #[must_use]
-    pub fn layered(mut self, blueflame: Option<PathBuf>) -> Self {
-        self.layering = blueflame;
+    pub fn made_by(mut self, making: Making) -> Self {
+        self.making = making;
         self
     }
 

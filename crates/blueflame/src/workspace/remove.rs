@@ -8,7 +8,7 @@ use std::path::{Component, Path, PathBuf};
 use blueflame_core::ids::SessionId;
 
 use super::error::{WorkspaceError, failed};
-use super::{Workspace, WorkspaceName, Workspaces};
+use super::{Workspace, WorkspaceName, Workspaces, subvolume};
 
 /// A directory that some session left.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -111,6 +111,9 @@ pub fn remove_tree(path: &Path) -> io::Result<()> {
         Err(error) => return Err(error),
         Ok(found) if !found.is_dir() => return fs::remove_file(path),
         Ok(_) => {}
+    }
+    if subvolume::is_one(path) && subvolume::remove(path).is_ok() {
+        return Ok(());
     }
     if fs::remove_dir_all(path).is_ok() {
         return Ok(());

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use blueflame::attempt::spec::Author;
 use blueflame::workspace::{
-    Harvest, HarvestError, Layers, Order, Workspace, WorkspaceName, Workspaces, branch,
+    Harvest, HarvestError, Layers, Making, Order, Workspace, WorkspaceName, Workspaces, branch,
 };
 use blueflame_core::config;
 use blueflame_core::event::Work;
@@ -17,14 +17,18 @@ use blueflame_testkit::TestEnv;
 
 use crate::cage::BLUEFLAME;
 
-struct Scene {
+pub struct Scene {
     env: TestEnv,
     root: PathBuf,
-    workspaces: Workspaces,
+    pub workspaces: Workspaces,
 }
 
 impl Scene {
     fn new(files: &[(&str, &str)]) -> Scene {
+        Scene::made_by(files, layers())
+    }
+
+    pub fn made_by(files: &[(&str, &str)], making: Making) -> Scene {
         let env = TestEnv::new();
         let repository = env.repository("project");
         for (path, text) in files {
@@ -32,24 +36,24 @@ impl Scene {
         }
         repository.commit("start");
         let root = repository.path().to_owned();
-        let workspaces = Scene::workspaces(&root);
+        let workspaces = Scene::workspaces(&root, making);
         Scene { env, root, workspaces }
     }
 
-    fn workspaces(root: &Path) -> Workspaces {
+    fn workspaces(root: &Path, making: Making) -> Workspaces {
         let place = LockPath::new(".trees").unwrap();
         let workspaces = Workspaces::new(&root.join(".git"), root, &place, session()).unwrap();
-        workspaces.keep_free(0).layered(Some(BLUEFLAME.into()))
+        workspaces.keep_free(0).made_by(making)
     }
 
-    fn git(&self, words: &[&str]) -> String {
+    pub fn git(&self, words: &[&str]) -> String {
         let mut git = self.env.command("git");
         git.args(words).current_dir(&self.root);
         self.env.run(git).success().trim().to_owned()
     }
 
     /// Commits a file of the person's.
-    fn commit(&self, path: &str, text: &str) -> Oid {
+    pub fn commit(&self, path: &str, text: &str) -> Oid {
         fs::write(self.root.join(path), text).unwrap();
         self.git(&["add", path]);
         self.git(&["commit", "-q", "-m", path]);
@@ -60,10 +64,11 @@ impl Scene {
         Oid::new(self.git(&["rev-parse", "HEAD"])).unwrap()
     }
 
-    fn create(&self, task: &str) -> Workspace {
-        self.make(&order(task, &self.head()))
+    pub fn create(&self, task: &str) -> Workspace {
+        self.workspaces.create(&order(task, &self.head())).unwrap().workspace
     }
 
+    /// One that is certainly in layers.
     fn make(&self, order: &Order) -> Workspace {
         let created = self.workspaces.create(order).unwrap();
         assert!(Layers::of(&created.workspace.path).is_some(), "it is not in layers");
@@ -71,7 +76,7 @@ impl Scene {
     }
 
     /// What an agent does in its workspace, and what it prints.
-    fn agent(&self, workspace: &Workspace, script: &str) -> String {
+    pub fn agent(&self, workspace: &Workspace, script: &str) -> String {
         let mut command = self.env.command(BLUEFLAME);
         command.arg("__within").arg(&workspace.path).args(["sh", "-ec"]);
         command.arg(format!("cd '{}'\n{script}", workspace.path.display()));
@@ -81,17 +86,21 @@ impl Scene {
         self.env.run(command).success()
     }
 
-    fn harvest(&self, workspace: &Workspace) -> Harvest {
+    pub fn harvest(&self, workspace: &Workspace) -> Harvest {
         self.workspaces.harvest(workspace).unwrap()
     }
 
-    fn bases(&self) -> Vec<String> {
+    pub fn bases(&self) -> Vec<String> {
         let entries = fs::read_dir(self.root.join(".trees/.bases")).into_iter().flatten();
         let mut names: Vec<String> =
             entries.map(|it| it.unwrap().file_name().into_string().unwrap()).collect();
         names.sort();
         names
     }
+}
+
+fn layers() -> Making {
+    Making::Layers { blueflame: BLUEFLAME.into() }
 }
 
 fn session() -> SessionId {
@@ -118,18 +127,30 @@ fn paths(paths: &[&str]) -> Vec<LockPath> {
 
 #[test]
 fn work_on_one_checkout_comes_out_apart() {
-    let scene =
-        Scene::new(&[("a", "1\n"), ("b", "1\n"), ("src/c", "1\n"), (".gitignore", "*.o\n")]);
+    let scene = Scene::new(SMALL);
     let (one, other) = (scene.create("task-001"), scene.create("task-002"));
-    assert_eq!(scene.bases().len(), 1, "each has its own checkout");
     for workspace in [&one, &other] {
+        assert!(Layers::of(&workspace.path).is_some(), "it is not in layers");
+    }
+    come_out_apart(&scene, &one, &other);
+    // The checkout beneath is as it was.
+    assert_eq!(fs::read_to_string(one.files().join("a")).unwrap(), "1\n");
+}
+
+pub const SMALL: &[(&str, &str)] =
+    &[("a", "1\n"), ("b", "1\n"), ("src/c", "1\n"), (".gitignore", "*.o\n")];
+
+/// Two agents work on the same files, and neither sees anything of the other.
+pub fn come_out_apart(scene: &Scene, one: &Workspace, other: &Workspace) {
+    assert_eq!(scene.bases().len(), 1, "each has its own checkout");
+    for workspace in [one, other] {
         let fresh = scene.agent(workspace, "git status --porcelain -uall; git branch -a; ls -A");
         let branch = &workspace.branch;
         assert_eq!(fresh, format!("* {branch}\n.git\n.gitignore\na\nb\nsrc\n"));
     }
-    scene.agent(&one, "echo 2 > a; rm -r src; git commit -qam 'feat(task-001): a'; echo x > x.o");
-    scene.agent(&other, "cat a src/c; echo 3 > b; git commit -qam 'feat(task-002): b'");
-    let (first, second) = (scene.harvest(&one), scene.harvest(&other));
+    scene.agent(one, "echo 2 > a; rm -r src; git commit -qam 'feat(task-001): a'; echo x > x.o");
+    scene.agent(other, "cat a src/c; echo 3 > b; git commit -qam 'feat(task-002): b'");
+    let (first, second) = (scene.harvest(one), scene.harvest(other));
     for harvest in [&first, &second] {
         assert_eq!((harvest.commits.len(), harvest.uncommitted.len()), (1, 0), "{harvest:?}");
     }
@@ -137,16 +158,19 @@ fn work_on_one_checkout_comes_out_apart() {
     assert_eq!(scene.git(&["ls-tree", "--name-only", first.head.as_str(), "src"]), "");
     assert_eq!(scene.git(&["show", &format!("{}:a", second.head)]), "1");
     assert_eq!(scene.git(&["show", &format!("{}:b", second.head)]), "3");
-    // The person's files are as they were, and so is the checkout beneath.
+    // The person's files are as they were.
     assert_eq!(scene.git(&["status", "--porcelain"]), "");
-    assert_eq!(fs::read_to_string(one.files().join("a")).unwrap(), "1\n");
 }
 
 #[test]
 fn whatever_is_not_committed_is_found() {
+    find_what_is_not_committed(layers());
+}
+
+pub fn find_what_is_not_committed(making: Making) {
     let files =
         [("a", "1\n"), ("b", "1\n"), ("d/e", "1\n"), ("d/f", "1\n"), (".gitignore", "ignored\n")];
-    let scene = Scene::new(&files);
+    let scene = Scene::made_by(&files, making);
     for (script, expected) in [
         ("true", &[][..]),
         ("echo 2 > a", &["a"][..]),
@@ -325,7 +349,7 @@ fn a_checkout_that_was_altered_is_not_used_by_another_session() {
         let mut shell = scene.env.command("sh");
         shell.args(["-c", &format!("cd \"$0\" && {alter} true")]).arg(first.files());
         scene.env.run(shell).success();
-        let again = Scene::workspaces(&scene.root);
+        let again = Scene::workspaces(&scene.root, layers());
         let task = format!("task-10{number}");
         let second = again.create(&order(&task, &scene.head())).unwrap().workspace;
         assert_eq!(scene.agent(&second, "cat a; ls"), "1\na\nb\n");

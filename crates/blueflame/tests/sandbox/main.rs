@@ -3,6 +3,7 @@
 
 mod boundaries;
 mod cage;
+mod copied;
 mod corpus;
 mod harvested;
 mod layered;
