@@ -10,6 +10,7 @@ mod evidence;
 mod executors;
 mod gates;
 mod hooks;
+mod idle;
 #[path = "../agents/install.rs"]
 mod install;
 mod memory;

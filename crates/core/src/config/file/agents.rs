@@ -201,7 +201,7 @@ pub struct Worktree {
     /// Directories for build output: writable for every task, never committed.
     pub scratch: Vec<Spanned<String>>,
     /// Lay working copies over a checkout that they share, where the machine can
-    /// do that. Each is a checkout of its own otherwise.
+    /// do that. Otherwise each is a copy on btrfs, and a checkout of its own elsewhere.
     pub layers: bool,
 }
 

@@ -1,0 +1,55 @@
+//! While an agent thinks, nobody else has anything to do, and nobody looks whether
+//! there is: each process of ours waits until it is told of something.
+
+use std::fs;
+use std::time::Duration;
+
+use crate::script::{Script, bash, commit, plan, task};
+use crate::stage::{Stage, wait_until};
+
+/// How long they are watched.
+const WATCHED: Duration = Duration::from_secs(10);
+
+/// How often a process may come to itself in that time: for signs of life, and for a
+/// snapshot of the agent's work.
+const MOST: u64 = 30;
+
+#[test]
+fn nobody_wakes_up_for_nothing_while_an_agent_works() {
+    let mut calls = vec![bash("sh wait.sh go")];
+    calls.extend(commit("task-001", &[("src/one.txt", "done\n")]));
+    let script = Script::new().attempt("task-001", 1, &calls).passes();
+    let stage = Stage::new("").plan(&plan(&[task("task-001", "g", "src/one.txt")]));
+    let stage = stage.script(&script);
+    let stage = stage.decisions("plan: [approve]\nchangesets: {'*': approve}\nsession: []\n");
+    let running = stage.begin();
+    let works = || stage.processes().iter().any(|it| it.contains("wait.sh go"));
+    wait_until("the agent works", works);
+    // What it began with is written down, and seen to.
+    std::thread::sleep(Duration::from_secs(2));
+
+    let attempts = stage.running().into_iter().filter(|(_, line)| line.contains("__attempt"));
+    let mut watched: Vec<(String, u32)> =
+        attempts.map(|(pid, _)| ("attempt".to_owned(), u32::try_from(pid).unwrap())).collect();
+    assert!(!watched.is_empty(), "{:?}", stage.running());
+    watched.push(("orchestrator".to_owned(), running.pid()));
+    let before: Vec<u64> = watched.iter().map(|(_, pid)| wake_ups(*pid)).collect();
+    std::thread::sleep(WATCHED);
+    for ((name, pid), before) in watched.iter().zip(before) {
+        let times = wake_ups(*pid) - before;
+        println!("{name}: woke up {times} times in {} s", WATCHED.as_secs());
+        assert!(times <= MOST, "{name}: {times} times");
+    }
+    stage.signal("go");
+    running.end().exits(0);
+}
+
+/// How often the threads of a process had waited for something, and went on.
+fn wake_ups(pid: u32) -> u64 {
+    let threads = fs::read_dir(format!("/proc/{pid}/task")).unwrap().flatten();
+    let count = |status: String| -> u64 {
+        let line = status.lines().find_map(|it| it.strip_prefix("voluntary_ctxt_switches:"));
+        line.unwrap().trim().parse().unwrap()
+    };
+    threads.map(|it| count(fs::read_to_string(it.path().join("status")).unwrap())).sum()
+}
