@@ -2,7 +2,9 @@
 //!
 //! Appends are measured beside a plain write and flush of the same bytes to the
 //! same disk, turn by turn, because the disk decides most of the time and changes
-//! its mind. Reading takes 100,000 events, or as many as asked for:
+//! its mind. So are eight producers that wait for the disk after each event: all
+//! through one writer, which takes what has arrived at once as a session does, and each
+//! with a write and flush of its own. Reading takes 100,000 events, or as many as asked for:
 //!
 //! ```text
 //! BLUEFLAME_BENCH_EVENTS=1000000 cargo bench -p blueflame --bench journal
@@ -13,6 +15,7 @@
 use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, mpsc};
 use std::time::{Duration, Instant};
 
 use blueflame::journal::{Header, Reader, Step, Writer, scan};
@@ -136,6 +139,112 @@ fn report_ratio(batch: u64) {
     );
 }
 
+/// How many make events, each of which waits until its event is on the disk.
+const PRODUCERS: usize = 8;
+const ROUND: Duration = Duration::from_secs(1);
+const ROUNDS: usize = 7;
+
+/// All that gets an event onto the disk, and comes back when it is there.
+type Recorder = Box<dyn FnMut(&Event) + Send>;
+
+/// Both ways in turn, a second each.
+#[expect(clippy::print_stderr, reason = "this is the report of a benchmark")]
+fn producers(_: &mut Criterion) {
+    let (mut together, mut apart) = (Vec::new(), Vec::new());
+    for _ in 0..ROUNDS {
+        together.push(round(through_one_writer));
+        apart.push(round(each_for_itself));
+    }
+    let ratios =
+        together.iter().zip(&apart).map(|(ours, theirs)| per_second(ours) / per_second(theirs));
+    let (low, middle, high) = spread(ratios.collect());
+    for (name, rounds) in [("through one writer", &together), ("write and flush each", &apart)] {
+        let (low, middle, high) = spread(rounds.iter().map(|it| per_second(it)).collect());
+        let mut waits = rounds.concat();
+        waits.sort_unstable();
+        let at = |percent: usize| waits[waits.len() * percent / 100];
+        eprintln!(
+            "{PRODUCERS} producers, {name}: {middle:.0} events a second ({low:.0} to {high:.0}), \
+             p50 {:?} p99 {:?}",
+            at(50),
+            at(99)
+        );
+    }
+    eprintln!("{PRODUCERS} producers, ratio: {middle:.2} ({low:.2} to {high:.2})");
+}
+
+/// How long each event took that the producers made in one round.
+fn round(recorders: fn(&Path) -> Vec<Recorder>) -> Vec<Duration> {
+    let directory = tempfile::tempdir().unwrap();
+    let recorders = recorders(directory.path());
+    let end = Instant::now() + ROUND;
+    let produce = |mut record: Recorder| {
+        let mut waits = Vec::new();
+        while Instant::now() < end {
+            let event = event(waits.len() as u64);
+            let begun = Instant::now();
+            record(&event);
+            waits.push(begun.elapsed());
+        }
+        waits
+    };
+    std::thread::scope(|scope| {
+        let threads: Vec<_> =
+            recorders.into_iter().map(|it| scope.spawn(move || produce(it))).collect();
+        threads.into_iter().flat_map(|it| it.join().unwrap()).collect()
+    })
+}
+
+/// As facts reach a session: whatever has arrived is written at once.
+fn through_one_writer(directory: &Path) -> Vec<Recorder> {
+    let (_, mut writer) = create(directory);
+    let (post, mut inbox) = tokio::sync::mpsc::unbounded_channel::<(Event, mpsc::Sender<()>)>();
+    std::thread::spawn(move || {
+        let mut arrived = Vec::new();
+        while inbox.blocking_recv_many(&mut arrived, PRODUCERS) > 0 {
+            let batch: Vec<_> = arrived.iter().map(|(event, _)| (AT, event)).collect();
+            writer.append(&batch).unwrap();
+            for (_, done) in arrived.drain(..) {
+                done.send(()).unwrap();
+            }
+        }
+    });
+    let recorder = || -> Recorder {
+        let (post, (done, is_done)) = (post.clone(), mpsc::channel());
+        Box::new(move |event| {
+            post.send((event.clone(), done.clone())).unwrap();
+            is_done.recv().unwrap();
+        })
+    };
+    (0..PRODUCERS).map(|_| recorder()).collect()
+}
+
+fn each_for_itself(directory: &Path) -> Vec<Recorder> {
+    let path = directory.join("plain");
+    let file = OpenOptions::new().create(true).append(true).open(path).unwrap();
+    let file = Arc::new(Mutex::new(file));
+    let recorder = || -> Recorder {
+        let file = Arc::clone(&file);
+        Box::new(move |event| {
+            let mut line = serde_json::to_vec(event).unwrap();
+            line.push(b'\n');
+            plain(&mut file.lock().unwrap(), &line);
+        })
+    };
+    (0..PRODUCERS).map(|_| recorder()).collect()
+}
+
+#[expect(clippy::cast_precision_loss, reason = "so many events a benchmark does not make")]
+fn per_second(waits: &[Duration]) -> f64 {
+    waits.len() as f64 / ROUND.as_secs_f64()
+}
+
+/// The least, the middle and the most.
+fn spread(mut figures: Vec<f64>) -> (f64, f64, f64) {
+    figures.sort_unstable_by(f64::total_cmp);
+    (figures[0], figures[figures.len() / 2], figures[figures.len() - 1])
+}
+
 fn reads(criterion: &mut Criterion) {
     let count = std::env::var("BLUEFLAME_BENCH_EVENTS")
         .map_or(100_000, |count| count.parse().expect("BLUEFLAME_BENCH_EVENTS is a number"));
@@ -164,5 +273,5 @@ fn reads(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, appends, reads);
+criterion_group!(benches, appends, producers, reads);
 criterion_main!(benches);

@@ -1,6 +1,7 @@
 //! What the tests stand on, and nothing that ships.
 
 pub mod env;
+pub mod long_session;
 pub mod notes;
 pub mod oracle;
 pub mod planted;

@@ -71,7 +71,7 @@ impl Session {
     }
 
     /// Records what the person asks for, and does it to its end.
-    pub(super) async fn errand(&mut self, request: &Event) -> Result<(), Failure> {
+    pub(super) async fn errand(&mut self, request: Event) -> Result<(), Failure> {
         self.record(request)?;
         self.finish_errand().await
     }
@@ -94,7 +94,7 @@ impl Session {
             }
             let stop = tokio::select! {
                 Some(occurrence) = self.inbox.recv() => {
-                    self.happened(occurrence)?;
+                    self.happened([occurrence])?;
                     false
                 }
                 _ = interrupts.recv() => true,
@@ -114,7 +114,7 @@ impl Session {
         let mut tries = 0;
         loop {
             let (commit, request) = self.publish_request()?;
-            self.errand(&request).await?;
+            self.errand(request).await?;
             tries += 1;
             let moved = |session: &Session| {
                 session.site.tip().is_ok_and(|tip| tip.onto != commit) && tries < BASE_MOVES

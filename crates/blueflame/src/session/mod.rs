@@ -19,6 +19,7 @@ mod occurrences;
 pub mod offer;
 mod post;
 mod prepare;
+mod recording;
 mod records;
 mod resume;
 pub mod reverting;
@@ -71,6 +72,9 @@ const MEMORY_EVERY: Duration = Duration::from_secs(5);
 
 /// How often the picture at the terminal is painted anew.
 const PAINT_EVERY: Duration = Duration::from_millis(250);
+
+/// How much of what has arrived is dealt with before the next decision.
+const AT_ONCE: usize = 64;
 
 /// A session that runs.
 #[derive(Debug)]
@@ -148,6 +152,7 @@ impl Session {
         let mut paint = every(PAINT_EVERY);
         let mut show = every(views::EVERY);
         let mut stops = 0;
+        let mut arrived = Vec::new();
         self.tell_of_submodules();
         loop {
             self.act()?;
@@ -168,7 +173,9 @@ impl Session {
                 return Ok(Left::Obstructed { reason });
             }
             tokio::select! {
-                Some(occurrence) = self.inbox.recv() => self.happened(occurrence)?,
+                _ = self.inbox.recv_many(&mut arrived, AT_ONCE) => {
+                    self.happened(arrived.drain(..))?;
+                }
                 _ = memory.tick(), if self.state.rules.memory_per_agent_mb.is_some() => {
                     self.look_at_memory()?;
                 }
@@ -203,50 +210,34 @@ impl Session {
         }
     }
 
-    /// Does everything that is to be done now.
+    /// Does everything that is to be done now. What is decided at once is recorded
+    /// at once, and nothing of it is begun before that.
     fn act(&mut self) -> Result<(), Failure> {
         loop {
-            let mut acted = false;
+            let mut decided = Vec::new();
             for action in decide(&self.state) {
                 let number = random_number()?;
                 let fingerprint = self.site.current_fingerprint();
-                if let Some(intent) = action.intent(number, &fingerprint) {
-                    if !was_decided(&self.state, &intent) {
-                        return Err(Failure::new(
-                            Kind::Internal,
-                            format!("a decision would not be taken again: {intent:?}"),
-                        ));
-                    }
-                    self.record(&intent)?;
-                    acted = true;
-                    self.perform(action, &intent);
-                } else {
+                let Some(intent) = action.intent(number, &fingerprint) else {
                     self.perform_silently(&action);
+                    continue;
+                };
+                if !was_decided(&self.state, &intent) {
+                    return Err(Failure::new(
+                        Kind::Internal,
+                        format!("a decision would not be taken again: {intent:?}"),
+                    ));
                 }
+                decided.push((action, self.take(intent)?));
             }
-            if !acted {
+            if decided.is_empty() {
                 return Ok(());
             }
+            self.write(decided.iter().map(|(_, taken)| taken))?;
+            for (action, taken) in decided {
+                self.perform(action, &taken.event);
+            }
         }
-    }
-
-    /// Journal, then apply, then report. What cannot follow is refused by the
-    /// state, which stays as it was, and is not written. The state is ahead of a
-    /// journal that takes nothing more; but then nothing more is done either.
-    fn record(&mut self, event: &Event) -> Result<(), Unrecorded> {
-        let at = Timestamp::now().max(self.state.last_at);
-        self.state.apply(at, event).map_err(|illegal| Unrecorded::Illegal(illegal.to_string()))?;
-        let written = self
-            .journal
-            .append(&[(at, event)])
-            .map_err(|error| Unrecorded::Journal(error.to_string()))?;
-        let entry = Entry { seq: written.start, at, epoch: self.journal.epoch() };
-        self.watch.event(entry, event, &self.state);
-        self.views.outdate();
-        if matches!(event, Event::GateOpened { .. }) {
-            self.write_views(Views::show);
-        }
-        Ok(())
     }
 
     fn write_views(&mut self, how: impl FnOnce(&mut Views, &State) -> Result<(), ProjectionError>) {
@@ -352,7 +343,7 @@ impl Session {
         if then.apply(self.state.last_at, &event).is_ok()
             && then.memory_holds != self.state.memory_holds
         {
-            self.record(&event)?;
+            self.record(event)?;
         }
         Ok(())
     }
@@ -360,27 +351,6 @@ impl Session {
     /// Work that other parts of the session set in motion.
     fn parts(&self) -> (Arc<Site>, Post) {
         (Arc::clone(&self.site), self.post.clone())
-    }
-}
-
-/// Why an event was not recorded.
-#[derive(Debug, thiserror::Error)]
-enum Unrecorded {
-    #[error("{0}")]
-    Illegal(String),
-    #[error("{0}")]
-    Journal(String),
-}
-
-impl From<Unrecorded> for Failure {
-    fn from(unrecorded: Unrecorded) -> Self {
-        let failure = Failure::new(Kind::Internal, &unrecorded);
-        match unrecorded {
-            Unrecorded::Illegal(_) => failure,
-            Unrecorded::Journal(_) => failure
-                .hint("what was recorded is safe, and agents at work go on by themselves")
-                .hint("once the disk takes it, `blueflame resume` goes on"),
-        }
     }
 }
 

@@ -27,7 +27,7 @@ impl Session {
     /// finish is decided anew.
     pub async fn take_over(&mut self, repaired_bytes: Option<u64>) -> Result<(), Failure> {
         let verify = Some(self.site.config.merge.verify.clone());
-        self.record(&Event::SessionResumed { repaired_bytes, verify })?;
+        self.record(Event::SessionResumed { repaired_bytes, verify })?;
         let live = self.state.crew.live().clone();
         for (id, agent) in live {
             self.account_for(id, agent).await?;
@@ -64,7 +64,7 @@ impl Session {
                 if !known {
                     let process = registered.process.clone();
                     let (agent, skills) = (agent.clone(), handed(&directory));
-                    self.record(&Event::AgentStarted { agent, process, skills })?;
+                    self.record(Event::AgentStarted { agent, process, skills })?;
                 }
                 self.adopt(run, registered);
                 // What it was granted may never have reached it.
@@ -80,7 +80,7 @@ impl Session {
                         boot_id: String::new(),
                     };
                     let skills = handed(&directory);
-                    self.record(&Event::AgentStarted { agent, process, skills })?;
+                    self.record(Event::AgentStarted { agent, process, skills })?;
                 }
                 let (site, post) = self.parts();
                 agents::collect(&site, run, *sealed, &post).await;
@@ -90,7 +90,7 @@ impl Session {
     }
 
     fn lost(&mut self, agent: AgentId, spend: Option<Spend>) -> Result<(), Failure> {
-        Ok(self.record(&Event::AgentLost { agent, spend })?)
+        Ok(self.record(Event::AgentLost { agent, spend })?)
     }
 }
 

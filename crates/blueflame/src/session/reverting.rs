@@ -51,7 +51,7 @@ impl Session {
             }
             let undoes = undoes.clone();
             let request = Event::RevertRequested { changeset: changeset.clone(), undoes, fold };
-            self.errand(&request).await?;
+            self.errand(request).await?;
             if let Some(done) = self.outcome_of(&changeset)? {
                 return Ok(done);
             }
@@ -94,7 +94,7 @@ impl Session {
             return Ok(None);
         }
         let result = LandResult::Landed;
-        self.record(&Event::LandFinished { changeset: changeset.clone(), result })?;
+        self.record(Event::LandFinished { changeset: changeset.clone(), result })?;
         self.finish_errand().await?;
         self.outcome_of(&changeset)
     }

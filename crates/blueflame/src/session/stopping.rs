@@ -23,7 +23,7 @@ impl Session {
             if self.state.stopping {
                 return Ok(());
             }
-            return Ok(self.record(&Event::StopRequested)?);
+            return Ok(self.record(Event::StopRequested)?);
         }
         for (id, agent) in self.state.crew.live() {
             if let Some(process) = &agent.process {

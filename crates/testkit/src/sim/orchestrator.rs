@@ -127,7 +127,8 @@ impl Session {
         }
     }
 
-    /// One round: do what is to be done, or let time pass.
+    /// One round: do what is to be done, or let time pass. What is decided at once is
+    /// recorded at once and then begun.
     fn turn(&mut self) -> Flow {
         if self.state.suspended {
             // The person comes back the next morning.
@@ -135,28 +136,38 @@ impl Session {
             self.now_ms += 1_000;
             return self.resume();
         }
-        let actions = decide(&self.state);
-        let mut acted = false;
-        for action in actions {
+        let mut decided = Vec::new();
+        for action in decide(&self.state) {
             let number = u32::try_from(self.rng.draw() >> 32).unwrap_or(0);
             let config = if self.rng.percent(90) { "original" } else { "edited" };
-            if let Some(intent) = action.intent(number, config) {
-                self.record(intent)?;
-                acted = true;
+            let intent = action.intent(number, config);
+            if let Some(intent) = &intent {
+                self.record(intent.clone())?;
             }
-            self.perform(action);
+            decided.push((action, intent));
+        }
+        let acted = decided.iter().any(|(_, intent)| intent.is_some());
+        for (action, intent) in decided {
+            self.perform(action, intent.as_ref());
         }
         if acted {
             return Ok(());
         }
-        let Some(((at, _), happening)) = self.agenda.pop_first() else {
+        if self.agenda.is_empty() {
             return Err(Halt::Broken("nothing is left to happen, and the session is open".into()));
-        };
-        self.now_ms = self.now_ms.max(at);
-        match happening {
-            Happening::Agent(agent) => self.agent_steps(&agent),
-            Happening::Own(own) => self.own_doing(own),
         }
+        // What arrives together is recorded without a decision in between.
+        while let Some(((at, _), happening)) = self.agenda.pop_first() {
+            self.now_ms = self.now_ms.max(at);
+            match happening {
+                Happening::Agent(agent) => self.agent_steps(&agent)?,
+                Happening::Own(own) => self.own_doing(own)?,
+            }
+            if !self.rng.percent(self.temper.crowds) {
+                break;
+            }
+        }
+        Ok(())
     }
 
     /// Journal, then apply. The orchestrator may die before the line is
@@ -227,11 +238,10 @@ impl Session {
         }
     }
 
-    fn perform(&mut self, action: Action) {
+    fn perform(&mut self, action: Action, intent: Option<&Event>) {
         match action {
             Action::Spawn { work, cap, grant, .. } => {
-                // The claim is the newest event and knows the agent's name.
-                if let Some((_, Event::AgentClaimed { agent, .. })) = self.journal.last() {
+                if let Some(Event::AgentClaimed { agent, .. }) = intent {
                     let agent = agent.clone();
                     self.later_own(2_000, Own::Boot(agent, work, cap, grant));
                 }

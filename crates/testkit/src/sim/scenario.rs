@@ -40,6 +40,8 @@ pub struct Temper {
     pub provider_limits: u64,
     pub person_stops: u64,
     pub memory_changes: u64,
+    /// How often something else has arrived already.
+    pub crowds: u64,
 }
 
 impl Temper {
@@ -54,6 +56,7 @@ impl Temper {
             provider_limits: rng.below(15),
             person_stops: rng.below(3),
             memory_changes: rng.below(20),
+            crowds: [0, 10, 60][usize::try_from(rng.below(3)).unwrap_or(0)],
         }
     }
 }
