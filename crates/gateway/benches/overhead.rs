@@ -1,12 +1,17 @@
 //! What the gateway adds: to a request until its first byte, and to each piece
-//! of a stream; against the same provider without it, in one run.
+//! of a stream; against the same provider without it, in one run. And how much memory
+//! it takes.
 //!
 //! `cargo bench -p blueflame-gateway`. Rounds with and without the gateway
 //! take turns, so that a busy machine slows both; medians are compared. The
-//! provider is in this process and stamps each piece when it sends it.
+//! provider is in this process and stamps each piece when it sends it. The gateway is
+//! in a process of its own, on one thread, as it is beside an agent.
 
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a program for people")]
 
+use std::fs;
+use std::io::{self, BufRead, BufReader, Read};
+use std::process::{Child, Command, Stdio};
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
@@ -22,6 +27,9 @@ static START: LazyLock<Instant> = LazyLock::new(Instant::now);
 
 const PIECES: usize = 50;
 const ROUNDS: usize = 30;
+
+/// Makes this program the gateway.
+const GATEWAY: &str = "--gateway";
 
 /// Reads until the text has come, and gives what followed it.
 async fn read_past(stream: &mut TcpStream, bytes: &mut Vec<u8>, text: &[u8]) {
@@ -125,32 +133,89 @@ fn median(times: &mut [Duration]) -> f64 {
     times[times.len() / 2].as_secs_f64() * 1e6
 }
 
-#[tokio::main]
-async fn main() {
-    let direct = provider().await;
+/// The gateway in a process of its own, which ends with this one.
+struct Apart {
+    process: Child,
+    port: u16,
+    token: String,
+}
+
+impl Apart {
+    fn start(provider: u16) -> Apart {
+        let mut process = Command::new(std::env::current_exe().unwrap())
+            .args([GATEWAY, &provider.to_string()])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(process.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let (port, token) = line.trim().split_once(' ').unwrap();
+        Apart { port: port.parse().unwrap(), token: token.to_owned(), process }
+    }
+
+    /// The most memory that it has had, in MB.
+    fn peak(&self) -> f64 {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.process.id())).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+        line.trim().trim_end_matches(" kB").parse::<f64>().unwrap() / 1024.0
+    }
+}
+
+impl Drop for Apart {
+    fn drop(&mut self) {
+        drop(self.process.stdin.take());
+        let _ = self.process.wait();
+    }
+}
+
+/// What the other process does.
+#[tokio::main(flavor = "current_thread")]
+async fn be_the_gateway(provider: &str) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
     let token = Token::generate().unwrap();
     let login = token.reveal().to_owned();
-    let address = format!("http://127.0.0.1:{direct}");
+    let address = format!("http://127.0.0.1:{provider}");
     let web = Web::new(&address, None, Trust::default(), Timeouts::default().connect).unwrap();
     let mut settings = Settings::new(Upstream::Web(web));
     settings.loops.requests = usize::MAX;
     // The stream has no proper end, so each one counts as broken off.
     settings.loops.failures = usize::MAX;
     settings.loops.failures_in_a_row = usize::MAX;
-    let (gateway, _facts) =
+    let (gateway, mut facts) =
         Gateway::start(Listener::Tcp(listener), token, Allowance::unlimited(), settings);
+    println!("{port} {login}");
+    let told = tokio::task::spawn_blocking(|| io::stdin().read_to_end(&mut Vec::new()));
+    tokio::select! {
+        _ = told => {}
+        () = async { while facts.recv().await.is_some() {} } => {}
+    }
+    gateway.close().await;
+}
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().collect();
+    match arguments.iter().position(|it| it == GATEWAY) {
+        Some(at) => be_the_gateway(&arguments[at + 1]),
+        None => measure(),
+    }
+}
+
+#[tokio::main]
+async fn measure() {
+    let direct = provider().await;
+    let gateway = Apart::start(direct);
     println!(
-        "{:>8} {:>12} {:>12} {:>12} {:>9} {:>7}",
-        "streams", "", "direct µs", "gateway µs", "added µs", "ratio"
+        "{:>8} {:>12} {:>12} {:>12} {:>9} {:>7} {:>14}",
+        "streams", "", "direct µs", "gateway µs", "added µs", "ratio", "most memory"
     );
     for parallel in [1, 32] {
         let rounds = if parallel == 1 { ROUNDS } else { ROUNDS / 5 };
         let mut times: [(Vec<Duration>, Vec<Duration>); 2] = Default::default();
         for _ in 0..rounds {
-            for (at, port) in [direct, port].into_iter().enumerate() {
-                let (first, each) = round(port, &login, parallel).await;
+            for (at, port) in [direct, gateway.port].into_iter().enumerate() {
+                let (first, each) = round(port, &gateway.token, parallel).await;
                 times[at].0.extend(first);
                 times[at].1.extend(each);
             }
@@ -161,11 +226,11 @@ async fn main() {
             ("each piece", median(&mut each), median(&mut each_by)),
         ] {
             println!(
-                "{parallel:>8} {what:>12} {alone:>12.0} {with:>12.0} {:>9.0} {:>7.2}",
+                "{parallel:>8} {what:>12} {alone:>12.0} {with:>12.0} {:>9.0} {:>7.2} {:>11.1} MB",
                 with - alone,
-                with / alone
+                with / alone,
+                gateway.peak()
             );
         }
     }
-    gateway.close().await;
 }
