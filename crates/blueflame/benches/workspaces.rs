@@ -15,6 +15,7 @@
 
 use std::fmt::Write as _;
 use std::fs;
+use std::ops::Range;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -33,13 +34,17 @@ use blueflame_testkit::TestEnv;
 
 const BLUEFLAME: &str = env!("CARGO_BIN_EXE_blueflame");
 const FILES: u32 = 50_000;
+const MORE_FILES: u32 = 60_000;
 const EACH: u32 = 8;
 const AT_ONCE: u32 = 1000;
+const ROUNDS: usize = 9;
 const THREADS: usize = 16;
 
 struct Scene {
     env: TestEnv,
     start: Oid,
+    /// A commit with more files, for what was touched.
+    larger: Oid,
 }
 
 fn main() {
@@ -47,7 +52,7 @@ fn main() {
     let checkout = timed(|| drop(scene.workspaces("first", true).create(&scene.order(0))));
     println!("{FILES} files; the one checkout beneath all layers: {}", seconds(checkout));
     println!(
-        "{EACH} of them           made  first status    together       KB each  ratio made  ratio together"
+        "{EACH} of them           made    one of them took    first status    together       KB each  ratio made  ratio together"
     );
     let worktrees = scene.linked();
     let plain = scene.ours("plain", false);
@@ -55,15 +60,17 @@ fn main() {
     for (name, row) in
         [("git worktree add", &worktrees), ("own checkouts", &plain), ("layers", &layered)]
     {
-        let together = row.made + row.status;
+        let (least, most) = (row.made.iter().min().unwrap(), row.made.iter().max().unwrap());
         println!(
-            "{name:<18} {:>9} {:>13} {:>11} {:>13}  {:>10.1} {:>15.1}",
-            seconds(row.made),
+            "{name:<18} {:>9} {:>19} {:>15} {:>11} {:>13}  {:>10.1} {:>15.1}",
+            seconds(row.total()),
+            format!("{:.3} to {:.3} s", least.as_secs_f64(), most.as_secs_f64()),
             seconds(row.status),
-            seconds(together),
+            seconds(row.total() + row.status),
             row.kilobytes / u64::from(EACH),
-            worktrees.made.as_secs_f64() / row.made.as_secs_f64(),
-            (worktrees.made + worktrees.status).as_secs_f64() / together.as_secs_f64(),
+            worktrees.total().as_secs_f64() / row.total().as_secs_f64(),
+            (worktrees.total() + worktrees.status).as_secs_f64()
+                / (row.total() + row.status).as_secs_f64(),
         );
     }
     scene.touched();
@@ -71,34 +78,33 @@ fn main() {
 }
 
 struct Row {
-    made: Duration,
+    /// Each of them.
+    made: Vec<Duration>,
     status: Duration,
     kilobytes: u64,
+}
+
+impl Row {
+    fn total(&self) -> Duration {
+        self.made.iter().sum()
+    }
 }
 
 impl Scene {
     fn new() -> Scene {
         let env = TestEnv::new();
         let repository = env.repository("project");
-        let mut stream =
-            String::from("commit refs/heads/main\ncommitter A <a@b> 1700000000 +0000\ndata 0\n");
-        for number in 0..FILES {
-            let text = format!("file {number}\n{}", "a line of text\n".repeat(64));
-            let (one, two) = (number % 40, number / 40 % 40);
-            let _ = write!(
-                stream,
-                "M 100644 inline d{one}/e{two}/f{number}\ndata {}\n{text}\n",
-                text.len()
-            );
-        }
+        let mut stream = commit("main", "", 0..FILES);
+        stream += &commit("larger", "from refs/heads/main\n", FILES..MORE_FILES);
         let stream_file = env.path("stream");
         fs::write(&stream_file, stream).unwrap();
         let mut import = env.command("git");
         import.args(["fast-import", "--quiet", "--force"]).current_dir(repository.path());
         import.stdin(fs::File::open(&stream_file).unwrap());
         assert!(import.status().unwrap().success());
-        let start = Oid::new(repository.git(["rev-parse", "main"]).trim()).unwrap();
-        Scene { env, start }
+        let oid = |name| Oid::new(repository.git(["rev-parse", name]).trim()).unwrap();
+        let (start, larger) = (oid("main"), oid("larger"));
+        Scene { env, start, larger }
     }
 
     fn workspaces(&self, name: &str, layered: bool) -> Workspaces {
@@ -131,11 +137,9 @@ impl Scene {
     fn ours(&self, name: &str, layered: bool) -> Row {
         let workspaces = self.workspaces(name, layered);
         let mut made: Vec<Workspace> = Vec::new();
-        let took = timed(|| {
-            for number in 0..EACH {
-                made.push(workspaces.create(&self.order(number)).unwrap().workspace);
-            }
-        });
+        let make =
+            |number| timed(|| made.push(workspaces.create(&self.order(number)).unwrap().workspace));
+        let took = (0..EACH).map(make).collect();
         let kilobytes = made.iter().map(|it| size(&it.path)).sum();
         let status = timed(|| {
             for workspace in &made {
@@ -150,14 +154,13 @@ impl Scene {
 
     fn linked(&self) -> Row {
         let place = |number: u32| self.env.path(format!("linked-{number}"));
-        let made = timed(|| {
-            for number in 0..EACH {
-                let mut git = self.env.command("git");
-                git.current_dir(self.env.path("project")).args(["worktree", "add", "-q"]);
-                git.args(["-b", &format!("branch-{number}")]).arg(place(number)).arg("main");
-                assert!(git.stderr(Stdio::null()).status().unwrap().success());
-            }
-        });
+        let make = |number| {
+            let mut git = self.env.command("git");
+            git.current_dir(self.env.path("project")).args(["worktree", "add", "-q"]);
+            git.args(["-b", &format!("branch-{number}")]).arg(place(number)).arg("main");
+            timed(|| assert!(git.stderr(Stdio::null()).status().unwrap().success()))
+        };
+        let made = (0..EACH).map(make).collect();
         let kilobytes = (0..EACH).map(|number| size(&place(number))).sum();
         let status = timed(|| (0..EACH).for_each(|number| self.status(&place(number))));
         (0..EACH).for_each(|number| remove_tree(&place(number)).unwrap());
@@ -175,23 +178,29 @@ impl Scene {
     /// Finding out what was touched, against asking git for all that differs.
     fn touched(&self) {
         let workspaces = self.workspaces("touched", true);
-        let workspace = workspaces.create(&self.order(0)).unwrap().workspace;
+        let order = Order { start: self.larger.clone(), ..self.order(0) };
+        let workspace = workspaces.create(&order).unwrap().workspace;
         let mut shell = self.env.command(BLUEFLAME);
         shell.arg("__within").arg(&workspace.path).args(["sh", "-c"]);
         shell.arg("cd \"$0\" && echo x > new && echo x > d0/e0/f0 && rm d1/e0/f1");
         assert!(shell.arg(&workspace.path).status().unwrap().success());
+        let (mut git, mut listing, mut whole) = (Vec::new(), Vec::new(), Vec::new());
         self.in_status(&workspace);
-        let git = timed(|| self.in_status(&workspace));
-        let begun = Instant::now();
-        let listed = Layers::of(&workspace.path).unwrap().all_touched();
-        let ours = begun.elapsed();
-        assert_eq!(listed.len(), 3, "{listed:?}");
-        println!(
-            "what was touched: {:.3} ms; `git status --ignored -uall`: {:.0} ms; ratio {:.0}",
-            ours.as_secs_f64() * 1e3,
-            git.as_secs_f64() * 1e3,
-            git.as_secs_f64() / ours.as_secs_f64()
-        );
+        for _ in 0..ROUNDS {
+            git.push(timed(|| self.in_status(&workspace)));
+            listing.push(timed(|| {
+                let listed = Layers::of(&workspace.path).unwrap().all_touched();
+                assert_eq!(listed.len(), 3, "{listed:?}");
+            }));
+            whole.push(timed(|| {
+                let harvest = workspaces.harvest(&workspace).unwrap();
+                assert_eq!(harvest.uncommitted.len(), 3, "{:?}", harvest.uncommitted);
+            }));
+        }
+        println!("three of {MORE_FILES} files touched, medians of {ROUNDS}");
+        let git = show("git status --ignored -uall", &mut git, None);
+        show("the list of what was touched", &mut listing, Some(git));
+        show("all that is taken over of an agent's work", &mut whole, Some(git));
         workspaces.remove(&workspace).unwrap();
     }
 
@@ -230,6 +239,38 @@ impl Scene {
             failed.into_inner()
         );
     }
+}
+
+/// A commit of many files, as `git fast-import` reads it.
+fn commit(branch: &str, from: &str, numbers: Range<u32>) -> String {
+    let mut stream = format!("commit refs/heads/{branch}\ncommitter A <a@b> 1700000000 +0000\n");
+    let _ = write!(stream, "data 0\n{from}");
+    for number in numbers {
+        let text = format!("file {number}\n{}", "a line of text\n".repeat(64));
+        let (one, two) = (number % 40, number / 40 % 40);
+        let _ = write!(
+            stream,
+            "M 100644 inline d{one}/e{two}/f{number}\ndata {}\n{text}\n",
+            text.len()
+        );
+    }
+    stream
+}
+
+/// Prints the middle of some times, their spread, and how much less it is than another.
+fn show(name: &str, times: &mut [Duration], against: Option<Duration>) -> Duration {
+    times.sort_unstable();
+    let (least, middle, most) = (times[0], times[times.len() / 2], times[times.len() - 1]);
+    let ms = |time: Duration| time.as_secs_f64() * 1e3;
+    let ratio = against.map(|it| format!(", ratio {:.0}", it.as_secs_f64() / middle.as_secs_f64()));
+    println!(
+        "{name:<42} {:>9.3} ms ({:.3} to {:.3}){}",
+        ms(middle),
+        ms(least),
+        ms(most),
+        ratio.unwrap_or_default()
+    );
+    middle
 }
 
 fn timed(what: impl FnOnce()) -> Duration {
