@@ -5,19 +5,19 @@ use std::hint::black_box;
 use std::path::{Path, PathBuf};
 
 use blueflame::ground::RealGround;
-use blueflame::journal::{Header, Reader, Step, Writer};
-use blueflame::memory::{Keeper, Recall, Terms};
-use blueflame::store::Store;
+use blueflame::journal::{self, Header, Step, Writer};
 use blueflame_core::config;
 use blueflame_core::decide::decide;
 use blueflame_core::event::Event;
 use blueflame_core::ids::{Role, SessionId};
+use blueflame_core::lock_path::LockPath;
+use blueflame_core::memory::Notebook;
+use blueflame_core::memory::context::{Reader, context};
 use blueflame_core::policy::{Policy, PolicyRules, ToolCall};
 use blueflame_core::projection::{status_file, tasks_file};
 use blueflame_core::state::State;
 use blueflame_gateway::dialect::Dialect;
 use blueflame_gateway::meter::Meter;
-use blueflame_testkit::TestEnv;
 use blueflame_testkit::long_session::{LongSession, plan};
 use blueflame_testkit::notes::left_by;
 use serde_json::json;
@@ -62,7 +62,7 @@ fn replay() -> Box<dyn FnMut()> {
 }
 
 /// A journal with its first event, and the next hundred.
-fn journal(directory: &Path) -> (PathBuf, Writer, Vec<(jiff::Timestamp, Event)>) {
+fn begun(directory: &Path) -> (PathBuf, Writer, Vec<(jiff::Timestamp, Event)>) {
     let mut events = LongSession::of_events(101).journal;
     events.truncate(101);
     let (at, first) = events.remove(0);
@@ -74,7 +74,7 @@ fn journal(directory: &Path) -> (PathBuf, Writer, Vec<(jiff::Timestamp, Event)>)
 
 fn append() -> Box<dyn FnMut()> {
     let directory = tempfile::tempdir().unwrap();
-    let (_, mut writer, events) = journal(directory.path());
+    let (_, mut writer, events) = begun(directory.path());
     Box::new(move || {
         let batch: Vec<_> = events.iter().map(|(at, event)| (*at, event)).collect();
         writer.append(&batch).unwrap();
@@ -84,11 +84,11 @@ fn append() -> Box<dyn FnMut()> {
 
 fn check() -> Box<dyn FnMut()> {
     let directory = tempfile::tempdir().unwrap();
-    let (path, mut writer, events) = journal(directory.path());
+    let (path, mut writer, events) = begun(directory.path());
     let batch: Vec<_> = events.iter().map(|(at, event)| (*at, event)).collect();
     writer.append(&batch).unwrap();
     Box::new(move || {
-        let mut reader = Reader::open(&path).unwrap();
+        let mut reader = journal::Reader::open(&path).unwrap();
         while let Step::Record(record) = reader.step().unwrap() {
             black_box(record.event::<Event>().unwrap());
         }
@@ -130,7 +130,8 @@ fn judge_edit() -> Box<dyn FnMut()> {
 
 fn worker_rules() -> PolicyRules {
     let text = b"schema_version: 2\npermissions: {allowed_paths: ['src/**', 'tests/**']}\n";
-    PolicyRules::of(&config::read(text).config.unwrap(), Role::Worker, &[])
+    let scope = [LockPath::new("src").unwrap()];
+    PolicyRules::of(&config::read(text).config.unwrap(), Role::Worker, &scope)
 }
 
 fn rules() -> Box<dyn FnMut()> {
@@ -163,16 +164,9 @@ fn meter() -> Box<dyn FnMut()> {
 }
 
 fn recall() -> Box<dyn FnMut()> {
-    let env = TestEnv::new();
-    let store = Store::find(env.repository("project").path()).unwrap();
-    let config = config::read(b"schema_version: 2\n").config.unwrap();
-    let memory = config.memory.as_ref().unwrap();
-    let notes = (0..50).flat_map(left_by).collect();
-    Keeper::of(&store).import(&Terms::of(memory), notes).unwrap();
-    let memory = memory.clone();
+    let notebook = Notebook::new((0..50).flat_map(left_by));
     Box::new(move || {
-        let recall = Recall::of(&store, Some(&memory), None);
-        black_box(recall.for_planner("Do it.").unwrap());
-        assert!(env.path("project").exists(), "the notes are in it");
+        let reader = Reader::Planner { goal: "Do it." };
+        black_box(context(&notebook, reader, 2_000).unwrap());
     })
 }

@@ -23,7 +23,7 @@ fn nobody_wakes_up_for_nothing_while_an_agent_works() {
     let stage = stage.script(&script);
     let stage = stage.decisions("plan: [approve]\nchangesets: {'*': approve}\nsession: []\n");
     let running = stage.begin();
-    let works = || stage.processes().iter().any(|it| it.contains("wait.sh go"));
+    let works = || stage.processes().iter().any(|it| it.contains("wait.sh"));
     wait_until("the agent works", works);
     // What it began with is written down, and seen to.
     std::thread::sleep(Duration::from_secs(2));
