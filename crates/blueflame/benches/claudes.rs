@@ -1,0 +1,290 @@
+//! Sixteen real claudes in a session, against the same sixteen without one.
+//!
+//! A session of 16 tasks is worked on by claude with a scripted model. Then what it
+//! told its claudes (their prompts, arguments and tools) is told to 16 that are
+//! started bare, all at once: without judging, sandbox, gateway, checks and merges.
+//! Both are done in turns.
+//!
+//! Validators are the embedded agent, so that the session has these 16 claudes and
+//! no others; they and everything else it does count as its own.
+//!
+//! ```text
+//! cargo bench -p blueflame --bench claudes
+//! ```
+//!
+//! `BLUEFLAME_BENCH_ROUNDS` sets how often, 2 times unless it is there.
+
+#![expect(clippy::unwrap_used, reason = "a benchmark that cannot go on stops here")]
+#![expect(clippy::print_stdout, reason = "a benchmark shows its figures")]
+
+#[path = "parts/bare.rs"]
+mod bare;
+#[path = "parts/figures.rs"]
+#[expect(dead_code, reason = "there are too few of these for percentiles")]
+mod figures;
+#[path = "../tests/agents/install.rs"]
+#[expect(dead_code, reason = "other agents are not measured")]
+mod install;
+#[path = "parts/model.rs"]
+#[expect(dead_code, reason = "this model answers at once")]
+mod model;
+#[path = "parts/processor.rs"]
+mod processor;
+#[path = "parts/project.rs"]
+mod project;
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use blueflame::attempt::directory::Directory;
+use blueflame::attempt::spec::Spec;
+use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
+use serde_json::json;
+use tempfile::TempDir;
+
+use bare::Place;
+use figures::{goal, load};
+use model::Model;
+use processor::{Cost, look};
+
+const TASKS: u32 = 16;
+/// The most that a session allows.
+const WORKERS: u32 = 8;
+
+/// How often attempt processes are looked at.
+const LOOK: Duration = Duration::from_millis(100);
+
+fn main() {
+    // What `cargo test --benches` asks for is not a measurement.
+    if !std::env::args().any(|argument| argument == "--bench") {
+        return;
+    }
+    let rounds = std::env::var("BLUEFLAME_BENCH_ROUNDS").map_or(2, |it| it.parse().unwrap());
+    let Some(claude) = install::claude() else { return };
+    println!("{TASKS} claudes {} that write and commit a file; load {}", install::CLAUDE, load());
+    println!("| | time | processor | orchestrator | attempt processes |\n|---|---|---|---|---|");
+    let (mut ours, mut without) = (Vec::new(), Vec::new());
+    for _ in 0..rounds {
+        let session = session(&claude);
+        println!(
+            "| a session, {WORKERS} at a time | {:.1} s | {:.1} s | {:.2} s | {:.2} s |",
+            session.took.as_secs_f64(),
+            session.cpu.as_secs_f64(),
+            session.orchestrator.as_secs_f64(),
+            session.attempts.as_secs_f64()
+        );
+        let bare = all_bare(&session);
+        println!(
+            "| bare, all at once | {:.1} s | {:.1} s | | |",
+            bare.took.as_secs_f64(),
+            bare.cpu.as_secs_f64()
+        );
+        ours.push(session);
+        without.push(bare);
+    }
+    println!("load {}", load());
+    tell(&ours, &without);
+}
+
+fn tell(ours: &[Session], bare: &[Bare]) {
+    let sum = |times: Vec<Duration>| times.iter().sum::<Duration>().as_secs_f64();
+    let agents = sum(bare.iter().map(|it| it.cpu).collect());
+    let time =
+        sum(ours.iter().map(|it| it.took).collect()) / sum(bare.iter().map(|it| it.took).collect());
+    let cpu = sum(ours.iter().map(|it| it.cpu).collect()) / agents;
+    let orchestrator = 100.0 * sum(ours.iter().map(|it| it.orchestrator).collect()) / agents;
+    let attempts = 100.0 * sum(ours.iter().map(|it| it.attempts).collect()) / agents;
+    println!("a session against bare: {time:.2} times the time, {cpu:.2} times the processor");
+    println!(
+        "of what the agents use, the orchestrator uses {orchestrator:.1} %, and the attempt \
+         processes use {attempts:.1} %"
+    );
+    println!("{}", goal("within 1.1 times of bare", time <= 1.1));
+    println!("{}", goal("an orchestrator of at most 1 % of the agents", orchestrator <= 1.0));
+}
+
+/// What was seen of a session.
+struct Session {
+    took: Duration,
+    /// Of everything that it did, agents included.
+    cpu: Duration,
+    /// Of the orchestrator alone, and of all attempt processes alone.
+    orchestrator: Duration,
+    attempts: Duration,
+    /// What its claudes were told.
+    specs: Vec<Spec>,
+    directory: TempDir,
+}
+
+fn session(claude: &Path) -> Session {
+    let directory = tempfile::tempdir().unwrap();
+    fs::write(directory.path().join("script.yaml"), script()).unwrap();
+    fs::write(directory.path().join("plan.yaml"), plan()).unwrap();
+    let project = project::begin(
+        directory.path(),
+        &format!(
+            "schema_version: 2\n\
+             project: {{name: bench, base_branch: main}}\n\
+             executors: {{default: claude, validator: embedded}}\n\
+             gateway: {{upstream: 'script:../script.yaml'}}\n\
+             concurrency: {{development: {WORKERS}, validation: {WORKERS}, adaptive: false}}\n\
+             limits: {{max_session_cost_usd: 0}}\n\
+             permissions:\n  allowed_paths: ['src/**']\n  bash_rules:\n    \
+             allowed_commands: ['git add', 'git commit']\n\
+             waves: {{mode: pipelined}}\n"
+        ),
+    );
+    let path = std::env::var_os("PATH").unwrap();
+    let places = std::iter::once(claude.parent().unwrap().to_owned());
+    let path = std::env::join_paths(places.chain(std::env::split_paths(&path))).unwrap();
+    let begun = Instant::now();
+    let program = Command::new(env!("CARGO_BIN_EXE_blueflame"));
+    let child = project::environment(program, directory.path())
+        .args(["run", "--task", "bench", "--plan", "../plan.yaml", "--yes"])
+        .env("PATH", path)
+        .current_dir(&project)
+        .stdin(Stdio::null())
+        .stderr(fs::File::create(directory.path().join("log")).unwrap())
+        .spawn()
+        .unwrap();
+    let (cost, attempts) = watch(child, &directory.path().join("log"));
+    let took = begun.elapsed();
+    Session {
+        took,
+        cpu: cost.own + cost.children,
+        orchestrator: cost.own,
+        attempts: attempts.values().sum(),
+        specs: specs(&project),
+        directory,
+    }
+}
+
+/// Until it ends: what it has used, and what its attempt processes have.
+fn watch(mut child: Child, log: &Path) -> (Cost, BTreeMap<u32, Duration>) {
+    let pid = child.id();
+    let mut attempts = BTreeMap::new();
+    let ended = || {
+        let id = WaitId::Pid(Pid::from_raw(pid.cast_signed()).unwrap());
+        let how = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        waitid(id, how).unwrap().is_some()
+    };
+    while !ended() {
+        for attempt in attempts_of(pid) {
+            if let Some(cost) = look(attempt) {
+                attempts.insert(attempt, cost.own);
+            }
+        }
+        std::thread::sleep(LOOK);
+    }
+    // It has ended, and its figures are there until it is waited for.
+    let cost = look(pid).unwrap();
+    let status = child.wait().unwrap();
+    assert!(status.success(), "{}", fs::read_to_string(log).unwrap());
+    (cost, attempts)
+}
+
+fn attempts_of(pid: u32) -> Vec<u32> {
+    let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let children = threads
+        .map(|thread| fs::read_to_string(thread.path().join("children")).unwrap_or_default());
+    let children: Vec<u32> = children
+        .flat_map(|it| it.split(' ').filter_map(|it| it.parse().ok()).collect::<Vec<_>>())
+        .collect();
+    let is_attempt = |pid: &u32| {
+        let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        line.split(|byte| *byte == 0).nth(1) == Some(b"__attempt")
+    };
+    children.into_iter().filter(is_attempt).collect()
+}
+
+/// What the claudes of the session were told.
+fn specs(project: &Path) -> Vec<Spec> {
+    let sessions = fs::read_dir(project.join(".blueflame/sessions")).unwrap();
+    let session = sessions.flatten().next().unwrap().path();
+    let attempts = fs::read_dir(session.join("attempts")).unwrap().flatten();
+    let specs = attempts.map(|attempt| Directory::open(&attempt.path()).spec().unwrap());
+    let specs: Vec<Spec> = specs.filter(|spec| spec.executor.as_str() == "claude").collect();
+    assert_eq!(specs.len(), TASKS as usize, "as many claudes as tasks");
+    specs
+}
+
+struct Bare {
+    took: Duration,
+    cpu: Duration,
+}
+
+/// The same claudes, each in a clone that is there before.
+fn all_bare(session: &Session) -> Bare {
+    let root = session.directory.path();
+    let model = Model::open(&script()).answers_at_once();
+    let places: Vec<PathBuf> = (0..session.specs.len())
+        .map(|number| {
+            let place = root.join(format!("bare-{number}"));
+            let mut git = project::environment(Command::new("git"), root);
+            git.args(["clone", "-q", "-b", "main", "project"]).arg(place.join("workspace"));
+            assert!(git.current_dir(root).status().unwrap().success());
+            place
+        })
+        .collect();
+    let settings = json!({"permissions": {"allow": ["Read", "Write", "Edit", "Bash"]}});
+    let before = look(std::process::id()).unwrap();
+    let begun = Instant::now();
+    let start = |(spec, root): (&Spec, &PathBuf)| {
+        let (program, workspace) = (&spec.program, &root.join("workspace"));
+        let mut child =
+            bare::start(&spec.order, &settings, &Place { program, root, workspace, model: &model });
+        // Nothing more is said.
+        drop(child.stdin.take());
+        child
+    };
+    let children: Vec<Child> = session.specs.iter().zip(&places).map(start).collect();
+    for mut child in children {
+        assert!(child.wait().unwrap().success());
+    }
+    let took = begun.elapsed();
+    let after = look(std::process::id()).unwrap();
+    for place in places {
+        let workspace = place.join("workspace");
+        let files = fs::read_dir(workspace.join("src")).unwrap_or_else(|error| {
+            panic!("{error}: {}", fs::read_to_string(place.join("output.jsonl")).unwrap())
+        });
+        assert!(files.count() > 0, "{}", workspace.display());
+    }
+    Bare { took, cpu: after.children.saturating_sub(before.children) }
+}
+
+/// Tasks that have nothing to do with each other, each with a file of its own.
+fn plan() -> String {
+    let mut plan = String::from("tasks:\n");
+    for number in 1..=TASKS {
+        let _ = writeln!(
+            plan,
+            "  - {{id: task-{number:03}, title: Task {number}, description: Do it, priority: 1, \
+             cohesion_group: all, dependencies: [], file_locks: [src/{number}.txt]}}"
+        );
+    }
+    plan
+}
+
+fn script() -> String {
+    let mut script = String::from("replies:\n");
+    for number in 1..=TASKS {
+        let task = format!("task-{number:03}");
+        let commit = format!("git add src && git commit -q -m 'feat({task}): do it'");
+        let _ = writeln!(
+            script,
+            "  - when: {{role: worker, task: {task}, turn: 0}}\n    call: [{{tool: Write, input: \
+             {{file_path: src/{number}.txt, content: x}}}}, {{tool: Bash, input: {{command: \
+             \"{commit}\"}}}}]"
+        );
+    }
+    script.push_str(
+        "  - {when: {role: worker}, say: Done.}\n  - {when: {role: validator}, output: {status: \
+         pass, notes: fine, issues: []}}\n",
+    );
+    script
+}
