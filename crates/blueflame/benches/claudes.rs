@@ -50,6 +50,7 @@ use bare::Place;
 use figures::{goal, load};
 use model::Model;
 use processor::{Cost, look};
+use project::BEGIN;
 
 const TASKS: u32 = 16;
 /// The most that a session allows.
@@ -66,20 +67,23 @@ fn main() {
     let rounds = std::env::var("BLUEFLAME_BENCH_ROUNDS").map_or(2, |it| it.parse().unwrap());
     let Some(claude) = install::claude() else { return };
     println!("{TASKS} claudes {} that write and commit a file; load {}", install::CLAUDE, load());
-    println!("| | time | processor | orchestrator | attempt processes |\n|---|---|---|---|---|");
+    println!("| | time | processor | orchestrator | its memory | attempt processes |");
+    println!("|---|---|---|---|---|---|");
     let (mut ours, mut without) = (Vec::new(), Vec::new());
     for _ in 0..rounds {
         let session = session(&claude);
         println!(
-            "| a session, {WORKERS} at a time | {:.1} s | {:.1} s | {:.2} s | {:.2} s |",
+            "| a session, {WORKERS} at a time | {:.1} s | {:.1} s | {:.2} s | {} MiB | \
+             {:.2} s |",
             session.took.as_secs_f64(),
             session.cpu.as_secs_f64(),
             session.orchestrator.as_secs_f64(),
+            session.peak_kib / 1024,
             session.attempts.as_secs_f64()
         );
         let bare = all_bare(&session);
         println!(
-            "| bare, all at once | {:.1} s | {:.1} s | | |",
+            "| bare, all at once | {:.1} s | {:.1} s | | | |",
             bare.took.as_secs_f64(),
             bare.cpu.as_secs_f64()
         );
@@ -115,6 +119,8 @@ struct Session {
     /// Of the orchestrator alone, and of all attempt processes alone.
     orchestrator: Duration,
     attempts: Duration,
+    /// The most memory that the orchestrator had.
+    peak_kib: u64,
     /// What its claudes were told.
     specs: Vec<Spec>,
     directory: TempDir,
@@ -158,6 +164,7 @@ fn session(claude: &Path) -> Session {
         cpu: cost.own + cost.children,
         orchestrator: cost.own,
         attempts: attempts.values().sum(),
+        peak_kib: cost.peak_kib,
         specs: specs(&project),
         directory,
     }
@@ -166,13 +173,14 @@ fn session(claude: &Path) -> Session {
 /// Until it ends: what it has used, and what its attempt processes have.
 fn watch(mut child: Child, log: &Path) -> (Cost, BTreeMap<u32, Duration>) {
     let pid = child.id();
-    let mut attempts = BTreeMap::new();
+    let (mut attempts, mut peak_kib) = (BTreeMap::new(), 0);
     let ended = || {
         let id = WaitId::Pid(Pid::from_raw(pid.cast_signed()).unwrap());
         let how = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         waitid(id, how).unwrap().is_some()
     };
     while !ended() {
+        peak_kib = look(pid).map_or(0, |it| it.peak_kib).max(peak_kib);
         for attempt in attempts_of(pid) {
             if let Some(cost) = look(attempt) {
                 attempts.insert(attempt, cost.own);
@@ -180,8 +188,8 @@ fn watch(mut child: Child, log: &Path) -> (Cost, BTreeMap<u32, Duration>) {
         }
         std::thread::sleep(LOOK);
     }
-    // It has ended, and its figures are there until it is waited for.
-    let cost = look(pid).unwrap();
+    // It has ended, and its times are there until it is waited for.
+    let cost = Cost { peak_kib, ..look(pid).unwrap() };
     let status = child.wait().unwrap();
     assert!(status.success(), "{}", fs::read_to_string(log).unwrap());
     (cost, attempts)
@@ -203,7 +211,7 @@ fn attempts_of(pid: u32) -> Vec<u32> {
 
 /// What the claudes of the session were told.
 fn specs(project: &Path) -> Vec<Spec> {
-    let sessions = fs::read_dir(project.join(".blueflame/sessions")).unwrap();
+    let sessions = fs::read_dir(project.join(".git/blueflame/sessions")).unwrap();
     let session = sessions.flatten().next().unwrap().path();
     let attempts = fs::read_dir(session.join("attempts")).unwrap().flatten();
     let specs = attempts.map(|attempt| Directory::open(&attempt.path()).spec().unwrap());
@@ -223,11 +231,10 @@ fn all_bare(session: &Session) -> Bare {
     let model = Model::open(&script()).answers_at_once();
     let places: Vec<PathBuf> = (0..session.specs.len())
         .map(|number| {
-            let place = root.join(format!("bare-{number}"));
-            let mut git = project::environment(Command::new("git"), root);
-            git.args(["clone", "-q", "-b", "main", "project"]).arg(place.join("workspace"));
-            assert!(git.current_dir(root).status().unwrap().success());
-            place
+            let place = format!("bare-{number}");
+            let workspace = format!("{place}/workspace");
+            project::git(root, &["clone", "-q", "-b", BEGIN, "project", &workspace]);
+            root.join(place)
         })
         .collect();
     let settings = json!({"permissions": {"allow": ["Read", "Write", "Edit", "Bash"]}});

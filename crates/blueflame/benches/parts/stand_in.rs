@@ -78,17 +78,26 @@ fn call(number: usize, here: &Path) -> (String, Value) {
     (call, event)
 }
 
+/// Claude asks twice about each call: its hook, and whether it may.
 fn verdict(told: &mut Lines<StdinLock<'_>>, call: &str, event: &Value) -> Duration {
-    let request = json!({
+    let begun = Instant::now();
+    let hook = json!({
         "subtype": "hook_callback", "callback_id": "judge", "input": event, "tool_use_id": call,
     });
-    let begun = Instant::now();
-    say(&json!({"type": "control_request", "request_id": call, "request": request}));
-    let answer = hear(told);
+    say(&json!({"type": "control_request", "request_id": call, "request": hook}));
+    let judged = hear(told);
+    let permission = json!({
+        "subtype": "can_use_tool", "tool_name": event["tool_name"],
+        "input": event["tool_input"], "tool_use_id": call,
+    });
+    let second = format!("{call}-again");
+    say(&json!({"type": "control_request", "request_id": second, "request": permission}));
+    let permitted = hear(told);
     let time = begun.elapsed();
-    let output = &answer["response"]["response"]["hookSpecificOutput"];
-    assert_eq!(answer["response"]["request_id"], call);
-    assert_eq!(output["permissionDecision"], "allow", "{answer}");
+    let output = &judged["response"]["response"]["hookSpecificOutput"];
+    assert_eq!(output["permissionDecision"], "allow", "{judged}");
+    assert_eq!(permitted["response"]["request_id"], second);
+    assert_eq!(permitted["response"]["response"]["behavior"], "allow", "{permitted}");
     time
 }
 
