@@ -26,6 +26,7 @@ pub fn begin(directory: &Path, config: &str) -> PathBuf {
 /// Runs git in a directory, which is a home to it as well.
 pub fn git(directory: &Path, arguments: &[&str]) {
     let mut git = environment(Command::new("git"), directory);
+    git.args(["-c", "advice.detachedHead=false"]);
     assert!(git.args(arguments).current_dir(directory).status().unwrap().success());
 }
 
