@@ -62,6 +62,17 @@ pub enum Scope {
     Locks(Vec<LockPath>),
 }
 
+impl Scope {
+    /// What these locks leave to an agent, as the configuration has it.
+    pub fn of(config: &Config, locks: &[LockPath]) -> Scope {
+        if config.validation.enforce_file_scope {
+            Scope::Locks(locks.to_vec())
+        } else {
+            Scope::Everything
+        }
+    }
+}
+
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CommitRule {
     /// A regular expression for the first line.
@@ -106,11 +117,7 @@ impl PolicyRules {
             blocked_tools: permissions.blocked_tools.clone(),
             allowed_paths: texts(&permissions.paths.allowed),
             blocked_paths: texts(&permissions.paths.blocked),
-            scope: if validation.enforce_file_scope {
-                Scope::Locks(scope.to_vec())
-            } else {
-                Scope::Everything
-            },
+            scope: Scope::of(config, scope),
             scratch: config.worktree.scratch.clone(),
             temporary: if own_tmp { vec!["/tmp".to_owned()] } else { Vec::new() },
             allowed_commands: permissions.allowed_commands.clone(),
