@@ -282,7 +282,9 @@ fn bare(session: &Session, order: Order) -> Bare {
 fn one(spec: &Spec, root: &Path, model: &str) {
     let settings = json!({"permissions": {"allow": ["Read", "Write", "Edit", "Bash"]}});
     let (program, workspace) = (&spec.program, &root.join("workspace"));
-    let mut child = bare::start(&spec.order, &settings, &Place { program, root, workspace, model });
+    let model = bare::Model::At(model);
+    let place = Place { program, root, workspace, model };
+    let mut child = bare::start(&spec.order, &settings, &place);
     // Nothing more is said.
     drop(child.stdin.take());
     assert!(child.wait().unwrap().success(), "{}", root.display());

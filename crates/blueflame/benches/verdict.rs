@@ -3,8 +3,8 @@
 //! Several claudes are in the middle of the same conversation, each with another
 //! hook or none. The scripted model answers one of them at a time, with a call of
 //! Read, and measures how long it takes until the result is there: turn by turn, so
-//! that whatever else the machine does slows all of them alike. Then the same with
-//! more work than the machine can do.
+//! that whatever else the machine does slows all of them alike. All of them reach it
+//! through a gateway. Then the same with more work than the machine can do.
 //!
 //! There, claude itself waits for the processor most of the time, and hides its
 //! hooks. So the verdicts alone are measured as well: a program in the place of
@@ -24,6 +24,8 @@
 mod bare;
 #[path = "parts/figures.rs"]
 mod figures;
+#[path = "parts/gateway.rs"]
+mod gateway;
 #[path = "parts/hooks.rs"]
 mod hooks;
 #[path = "../tests/agents/install.rs"]
@@ -51,6 +53,7 @@ use serde_json::json;
 
 use bare::Place;
 use figures::{Figures, goal, load};
+use gateway::Beside;
 use model::{Model, Request};
 use overload::Overload;
 use stage::{Agent, Stage};
@@ -124,11 +127,12 @@ impl Contender {
             let hook = json!({"type": "command", "command": hook, "args": [], "timeout": 60});
             settings["hooks"] = json!({"PreToolUse": [{"matcher": "*", "hooks": [hook]}]});
         }
+        let Beside { socket, token } = gateway::before(&model.address, stage.env.root());
         let place = Place {
             program: &stage.spec.program,
             root: stage.env.root(),
             workspace: &stage.workspace,
-            model: &model.address,
+            model: bare::Model::Behind { socket: &socket, token: &token },
         };
         let child = bare::start(&stage.spec.order, &settings, &place);
         Some(Contender::new(name, model, Running::Bare { child, _stage: stage }))

@@ -1,5 +1,5 @@
 //! Claude without us: started as an attempt starts it, with the same arguments,
-//! but with nobody who judges its calls, no sandbox, and straight at its model.
+//! but with nobody who judges its calls, and no sandbox.
 
 use std::ffi::OsString;
 use std::fs;
@@ -15,7 +15,19 @@ pub struct Place<'p> {
     pub program: &'p Path,
     pub root: &'p Path,
     pub workspace: &'p Path,
-    pub model: &'p str,
+    pub model: Model<'p>,
+}
+
+/// How it reaches its model.
+#[derive(Clone, Copy)]
+#[allow(dead_code, reason = "each benchmark has its own way")]
+pub enum Model<'p> {
+    At(&'p str),
+    /// Through a gateway that wants to see this token.
+    Behind {
+        socket: &'p Path,
+        token: &'p str,
+    },
 }
 
 /// Starts it and tells it what to do. Its input stays open in the child: it leaves
@@ -25,16 +37,20 @@ pub fn start(order: &Order, settings: &Value, place: &Place<'_>) -> Child {
     for path in [&home, &tmp] {
         fs::create_dir_all(path).unwrap();
     }
+    let (gateway, token) = match place.model {
+        Model::At(_) => (Path::new("/nonexistent"), "none"),
+        Model::Behind { socket, token } => (socket, token),
+    };
     let ground = Ground {
         program: place.program,
         home: &home,
         tmp: &tmp,
         files: place.root,
         workspace: place.workspace,
-        gateway: Path::new("/nonexistent"),
+        gateway,
         port: None,
         hook: None,
-        token: "none",
+        token,
         login: None,
     };
     let mut launch = executor::named("claude").unwrap().launch(order, &ground);
@@ -43,8 +59,10 @@ pub fn start(order: &Order, settings: &Value, place: &Place<'_>) -> Child {
     }
     let at = launch.arguments.iter().position(|it| it == "--settings").unwrap();
     launch.arguments[at + 1] = settings.to_string().into();
-    launch.environment.remove("ANTHROPIC_UNIX_SOCKET");
-    launch.environment.insert("ANTHROPIC_BASE_URL".to_owned(), place.model.into());
+    if let Model::At(address) = place.model {
+        launch.environment.remove("ANTHROPIC_UNIX_SOCKET");
+        launch.environment.insert("ANTHROPIC_BASE_URL".to_owned(), address.into());
+    }
     // In a session of its own, as the launcher of an attempt puts it: the scheduler
     // shares the processors out between sessions.
     let mut child = Command::new("setsid")
