@@ -8,9 +8,12 @@
 #![expect(clippy::unwrap_used, reason = "a measurement that cannot be made should stop")]
 #![expect(clippy::print_stdout, reason = "its figures are for the person who asked")]
 
+#[path = "parts/hooks.rs"]
+#[expect(dead_code, reason = "those that are measured in claude do more")]
+mod hooks;
+
 use std::fs;
 use std::io::Write;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -69,9 +72,9 @@ fn main() {
     };
     let blueflame = Path::new(env!("CARGO_BIN_EXE_blueflame"));
     let mut contenders = vec![
-        contender("an empty program", installed(&empty(place.path()), place.path()), &[]),
+        contender("an empty program", installed(&hooks::empty(place.path()), place.path()), &[]),
         contender("blueflame __hook", installed(blueflame, place.path()), &arguments),
-        contender("bash and jq", script(place.path(), "shell", SHELL), &[]),
+        contender("bash and jq", hooks::script(place.path(), "shell", SHELL), &[]),
         contender("python", python(place.path()), &[]),
     ];
     let event = serde_json::json!({
@@ -135,15 +138,6 @@ fn serve(socket: &Path, workspace: &Path) {
     told.recv().unwrap();
 }
 
-/// In the same language, so that only the work is compared.
-fn empty(place: &Path) -> PathBuf {
-    let (source, program) = (place.join("empty.rs"), place.join("empty"));
-    fs::write(&source, "fn main() {}\n").unwrap();
-    let compiled = Command::new("rustc").arg("-O").arg("-o").arg(&program).arg(&source).status();
-    assert!(compiled.unwrap().success(), "rustc");
-    program
-}
-
 /// A copy, as `cargo install` makes one: what a linker wrote lies in the memory of
 /// the machine in smaller pieces, and starts more slowly.
 fn installed(program: &Path, place: &Path) -> PathBuf {
@@ -153,20 +147,13 @@ fn installed(program: &Path, place: &Path) -> PathBuf {
     copy
 }
 
-fn script(place: &Path, name: &str, text: &str) -> PathBuf {
-    let path = place.join(name);
-    fs::write(&path, text).unwrap();
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
-    path
-}
-
 /// The interpreter itself: what stands before it in `PATH` may be a script that
 /// looks for one.
 fn python(place: &Path) -> PathBuf {
     let found = Command::new("python3").args(["-c", "import sys; print(sys.executable)"]).output();
     let found = String::from_utf8(found.unwrap().stdout).unwrap();
     let text = PYTHON.replacen("/usr/bin/env python3", found.trim(), 1);
-    script(place, "python", &text)
+    hooks::script(place, "python", &text)
 }
 
 fn print(contenders: &mut [Contender]) {

@@ -12,23 +12,23 @@
 #![expect(clippy::unwrap_used, reason = "a benchmark that cannot go on stops here")]
 #![expect(clippy::print_stdout, reason = "a benchmark shows its figures")]
 
+#[path = "parts/processor.rs"]
+#[expect(dead_code, reason = "only the orchestrator itself is looked at")]
+mod processor;
+#[path = "parts/project.rs"]
+mod project;
+
 use std::fmt::Write as _;
 use std::fs;
-use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
+
+use processor::Cost;
 
 const WORKERS: u32 = 8;
 const TASKS: u32 = 16;
 const WORK: Duration = Duration::from_secs(4);
 const VALIDATION: Duration = Duration::from_secs(2);
-
-/// What was seen of the orchestrator itself.
-#[derive(Default)]
-struct Own {
-    cpu: Duration,
-    peak_kib: u64,
-}
 
 fn main() {
     println!(
@@ -46,7 +46,7 @@ fn main() {
             took.as_secs_f64(),
             bound.as_secs_f64(),
             took.as_secs_f64() / bound.as_secs_f64(),
-            own.cpu.as_secs_f64(),
+            own.own.as_secs_f64(),
             f64::from(u32::try_from(own.peak_kib).unwrap()) / 1024.0
         );
     }
@@ -65,15 +65,11 @@ fn bound(waves: &str) -> Duration {
     }
 }
 
-fn session(waves: &str) -> (Duration, Own) {
+fn session(waves: &str) -> (Duration, Cost) {
     let directory = tempfile::tempdir().unwrap();
-    let project = directory.path().join("project");
-    fs::create_dir(&project).unwrap();
     fs::write(directory.path().join("script.yaml"), script()).unwrap();
-    fs::write(
-        project.join("blueflame.yaml"),
-        format!(
-            "schema_version: 2\n\
+    let config = format!(
+        "schema_version: 2\n\
              project: {{name: bench, base_branch: main}}\n\
              planning: {{interactive: false}}\n\
              executors: {{default: embedded}}\n\
@@ -83,25 +79,22 @@ fn session(waves: &str) -> (Duration, Own) {
              permissions:\n  allowed_paths: ['src/**']\n  bash_rules:\n    \
              allowed_commands: ['git add', 'git commit']\n\
              waves: {{mode: {waves}}}\n"
-        ),
-    )
-    .unwrap();
-    for arguments in
-        [&["init", "-q", "-b", "main"][..], &["add", "."], &["commit", "-q", "-m", "begin"]]
-    {
-        assert!(git(&project, arguments).status().unwrap().success());
-    }
+    );
+    let project = project::begin(directory.path(), &config);
     let begun = Instant::now();
-    let mut child = environment(Command::new(env!("CARGO_BIN_EXE_blueflame")), directory.path())
-        .args(["run", "--task", "bench", "--yes"])
-        .current_dir(&project)
-        .stdin(Stdio::null())
-        .stderr(fs::File::create(directory.path().join("log")).unwrap())
-        .spawn()
-        .unwrap();
-    let mut own = Own::default();
+    let mut child =
+        project::environment(Command::new(env!("CARGO_BIN_EXE_blueflame")), directory.path())
+            .args(["run", "--task", "bench", "--yes"])
+            .current_dir(&project)
+            .stdin(Stdio::null())
+            .stderr(fs::File::create(directory.path().join("log")).unwrap())
+            .spawn()
+            .unwrap();
+    // The orchestrator alone: its attempt processes have their own numbers.
+    let mut own = Cost::default();
     let status = loop {
-        look(child.id(), &mut own);
+        let now = processor::look(child.id()).unwrap_or(own);
+        own = Cost { peak_kib: own.peak_kib.max(now.peak_kib), ..now };
         if let Some(status) = child.try_wait().unwrap() {
             break status;
         }
@@ -145,37 +138,4 @@ fn script() -> String {
         VALIDATION.as_secs()
     );
     script
-}
-
-/// The orchestrator alone: its attempt processes have their own numbers.
-fn look(pid: u32, own: &mut Own) {
-    let Ok(stat) = fs::read_to_string(format!("/proc/{pid}/stat")) else { return };
-    let Some((_, fields)) = stat.rsplit_once(')') else { return };
-    let fields: Vec<&str> = fields.split_ascii_whitespace().collect();
-    let ticks: u64 =
-        fields.get(11..13).unwrap_or_default().iter().filter_map(|it| it.parse::<u64>().ok()).sum();
-    own.cpu = own.cpu.max(Duration::from_millis(ticks * 10));
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    let peak = peak.and_then(|line| line.trim().trim_end_matches("kB").trim().parse().ok());
-    own.peak_kib = own.peak_kib.max(peak.unwrap_or(0));
-}
-
-fn git(project: &Path, arguments: &[&str]) -> Command {
-    let mut command = environment(Command::new("git"), project.parent().unwrap());
-    command.args(arguments).current_dir(project);
-    command
-}
-
-fn environment(mut command: Command, home: &Path) -> Command {
-    command
-        .env_clear()
-        .env("PATH", std::env::var_os("PATH").unwrap())
-        .env("HOME", home)
-        .env("GIT_CONFIG_NOSYSTEM", "1")
-        .env("GIT_AUTHOR_NAME", "Ada")
-        .env("GIT_AUTHOR_EMAIL", "ada@example.com")
-        .env("GIT_COMMITTER_NAME", "Ada")
-        .env("GIT_COMMITTER_EMAIL", "ada@example.com");
-    command
 }

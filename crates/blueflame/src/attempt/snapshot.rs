@@ -91,7 +91,7 @@ impl Camera {
         let path = camera.git_dir.clone();
         let prepared = |source| SnapshotError::Prepare { path: path.clone(), source };
         fs::create_dir_all(&camera.git_dir).map_err(prepared)?;
-        camera.git(&["init", "--quiet", "--bare"]).await?;
+        camera.git(&["init", "--quiet", "--bare", "--template="]).await?;
         let info = camera.git_dir.join("objects/info");
         fs::create_dir_all(&info).map_err(prepared)?;
         let mut alternates = spec.objects.as_os_str().as_encoded_bytes().to_vec();

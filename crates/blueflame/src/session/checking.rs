@@ -9,9 +9,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use blueflame_core::event::{Event, Work};
-use blueflame_core::ids::{Oid, Role, TaskId};
+use blueflame_core::ids::{Oid, TaskId};
 use blueflame_core::inspection;
-use blueflame_core::policy::{Policy, PolicyRules};
 use blueflame_core::state::task::Task;
 use serde_json::Value;
 use tokio::sync::watch;
@@ -55,8 +54,7 @@ async fn violations(site: &Site, task: &Task) -> Result<(Vec<String>, Vec<String
     let work = facts::gather(&site.common, &spec.start, commit, &author, now)
         .await
         .map_err(|error| error.to_string())?;
-    let rules = PolicyRules::of(&site.config, Role::Worker, &task.spec.file_locks);
-    let policy = Policy::new(rules).map_err(|error| error.to_string())?;
+    let policy = site.policy_for_work(&task.spec.file_locks).map_err(|error| error.to_string())?;
     // Much work takes its time to be looked over; the session goes on meanwhile.
     let found = tokio::task::spawn_blocking(move || inspection::inspect(&policy, &work))
         .await

@@ -10,7 +10,7 @@ use blueflame_core::ids::Oid;
 use blueflame_core::inspection;
 use blueflame_core::outcome::{Killer, Outcome, Product};
 use blueflame_core::plan::{Plan, PlanContext};
-use blueflame_core::policy::{Policy, judge_planned};
+use blueflame_core::policy::{Policy, PolicyRules, judge_planned};
 use blueflame_core::state::merging::Changeset;
 use blueflame_core::state::task::{Phase, Task};
 use serde_json::Value;
@@ -130,11 +130,17 @@ fn plan(site: &Site, run: &Run, tasks: &[Task], output: &Value) -> Result<Outcom
 }
 
 fn development(site: &Site, run: &Run) -> Result<Outcome, Unknown> {
-    let (workspace, policy) = workplace(site, run)?;
-    Ok(match harvest(site, &workspace)? {
-        Ok(harvest) => harvest.left_behind(|path| policy.may_commit(path)).outcome(),
-        Err(violation) => violation,
-    })
+    let (workspace, rules) = workplace(site, run)?;
+    let harvest = match harvest(site, &workspace)? {
+        Ok(harvest) => harvest,
+        Err(violation) => return Ok(violation),
+    };
+    // Most leave nothing behind, and rules take a while to be made ready.
+    if harvest.uncommitted.is_empty() {
+        return Ok(harvest.left_behind(|_| false).outcome());
+    }
+    let policy = ready(rules)?;
+    Ok(harvest.left_behind(|path| policy.may_commit(path)).outcome())
 }
 
 /// Takes over what was committed, or says what is wrong with it. What goes wrong
@@ -185,7 +191,8 @@ fn resolution(
         }
         Err(problems) => return Ok(malformed(problems)),
     }
-    let (workspace, policy) = workplace(site, run)?;
+    let (workspace, rules) = workplace(site, run)?;
+    let policy = ready(rules)?;
     let harvest = match harvest(site, &workspace)? {
         Ok(harvest) => harvest,
         Err(violation) => return Ok(violation),
@@ -226,10 +233,13 @@ fn violations(
 }
 
 /// Where the run took place and what it was held to, as its spec says.
-fn workplace(site: &Site, run: &Run) -> Result<(Workspace, Policy), String> {
+fn workplace(site: &Site, run: &Run) -> Result<(Workspace, PolicyRules), String> {
     let spec = site.attempt(&run.work, &run.agent).spec().map_err(|error| error.to_string())?;
-    let policy = Policy::new(spec.policy).map_err(|error| error.to_string())?;
     let workspace = workspace_of(site, &run.work, &spec.start);
     // The person's name may have changed since.
-    Ok((Workspace { author: spec.author, ..workspace }, policy))
+    Ok((Workspace { author: spec.author, ..workspace }, spec.policy))
+}
+
+fn ready(rules: PolicyRules) -> Result<Policy, String> {
+    Policy::new(rules).map_err(|error| error.to_string())
 }

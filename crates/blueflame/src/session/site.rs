@@ -3,10 +3,13 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use blueflame_core::config::{self, Config};
 use blueflame_core::event::Work;
-use blueflame_core::ids::{AccountName, AgentId, ExecutorName, TaskId};
+use blueflame_core::ids::{AccountName, AgentId, ExecutorName, Role, TaskId};
+use blueflame_core::lock_path::LockPath;
+use blueflame_core::policy::{Policy, PolicyError, PolicyRules, Scope};
 use blueflame_core::state::task::Task;
 use jiff::Timestamp;
 
@@ -59,6 +62,8 @@ pub struct Site {
     recordings: Vec<PathBuf>,
     programs: BTreeMap<ExecutorName, Result<PathBuf, String>>,
     project_name: String,
+    /// What workers are judged by, made ready once.
+    worker_policy: OnceLock<Policy>,
 }
 
 /// What the command line adds to the configuration.
@@ -129,6 +134,7 @@ impl Site {
             recordings,
             programs,
             project_name,
+            worker_policy: OnceLock::new(),
             config: Config { estimates, ..config },
             repository,
             session,
@@ -147,6 +153,19 @@ impl Site {
             .get(executor)
             .cloned()
             .unwrap_or_else(|| Err(format!("there is no executor `{executor}`")))
+    }
+
+    /// What the work of somebody who has these files is judged by.
+    pub fn policy_for_work(&self, locks: &[LockPath]) -> Result<Policy, PolicyError> {
+        let policy = match self.worker_policy.get() {
+            Some(policy) => policy,
+            None => {
+                let rules = PolicyRules::of(&self.config, Role::Worker, &[]);
+                let policy = Policy::new(rules)?;
+                self.worker_policy.get_or_init(|| policy)
+            }
+        };
+        Ok(policy.with_scope(Scope::of(&self.config, locks)))
     }
 
     /// The directory of one agent run. It follows from what is in the journal.

@@ -60,6 +60,15 @@ impl Policy {
         Ok(Policy { compiled: Compiled::new(rules)? })
     }
 
+    /// The same for another part of the files. What takes time to make ready is
+    /// shared.
+    #[must_use]
+    pub fn with_scope(&self, scope: Scope) -> Policy {
+        let mut policy = self.clone();
+        policy.compiled.rules.scope = scope;
+        policy
+    }
+
     pub fn rules(&self) -> &PolicyRules {
         &self.compiled.rules
     }

@@ -62,6 +62,17 @@ pub enum Scope {
     Locks(Vec<LockPath>),
 }
 
+impl Scope {
+    /// What these locks leave to an agent, as the configuration has it.
+    pub fn of(config: &Config, locks: &[LockPath]) -> Scope {
+        if config.validation.enforce_file_scope {
+            Scope::Locks(locks.to_vec())
+        } else {
+            Scope::Everything
+        }
+    }
+}
+
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CommitRule {
     /// A regular expression for the first line.
@@ -106,11 +117,7 @@ impl PolicyRules {
             blocked_tools: permissions.blocked_tools.clone(),
             allowed_paths: texts(&permissions.paths.allowed),
             blocked_paths: texts(&permissions.paths.blocked),
-            scope: if validation.enforce_file_scope {
-                Scope::Locks(scope.to_vec())
-            } else {
-                Scope::Everything
-            },
+            scope: Scope::of(config, scope),
             scratch: config.worktree.scratch.clone(),
             temporary: if own_tmp { vec!["/tmp".to_owned()] } else { Vec::new() },
             allowed_commands: permissions.allowed_commands.clone(),
@@ -223,4 +230,29 @@ fn pattern(text: &str) -> Result<PathPattern, PolicyError> {
 
 fn regex(text: &str) -> Result<Regex, PolicyError> {
     Regex::new(text).map_err(|_| PolicyError::Regex(text.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config;
+    use crate::policy::Policy;
+
+    #[test]
+    fn a_policy_for_another_scope_is_the_one_that_would_be_made_for_it() {
+        for scoped in [true, false] {
+            let text = format!(
+                "schema_version: 2\nvalidation: {{enforce_file_scope: {scoped}}}\n\
+                 permissions: {{allowed_paths: ['src/**']}}\n"
+            );
+            let config = config::read(text.as_bytes()).config.unwrap();
+            let locks = |path: &str| vec![LockPath::new(path).unwrap()];
+            let (one, other) = (locks("src/one"), locks("src/other"));
+            let policy = Policy::new(PolicyRules::of(&config, Role::Worker, &one)).unwrap();
+            let moved = policy.with_scope(Scope::of(&config, &other));
+            assert_eq!(moved.rules(), &PolicyRules::of(&config, Role::Worker, &other));
+            assert!(moved.may_commit("src/other/a.rs"));
+            assert_eq!(moved.may_commit("src/one/a.rs"), !scoped);
+        }
+    }
 }
