@@ -13,7 +13,6 @@
 #![expect(clippy::print_stdout, reason = "a benchmark shows its figures")]
 
 #[path = "parts/processor.rs"]
-#[expect(dead_code, reason = "only the orchestrator itself is looked at")]
 mod processor;
 #[path = "parts/project.rs"]
 mod project;
@@ -90,16 +89,7 @@ fn session(waves: &str) -> (Duration, Cost) {
             .stderr(fs::File::create(directory.path().join("log")).unwrap())
             .spawn()
             .unwrap();
-    // The orchestrator alone: its attempt processes have their own numbers.
-    let mut own = Cost::default();
-    let status = loop {
-        let now = processor::look(child.id()).unwrap_or(own);
-        own = Cost { peak_kib: own.peak_kib.max(now.peak_kib), ..now };
-        if let Some(status) = child.try_wait().unwrap() {
-            break status;
-        }
-        std::thread::sleep(Duration::from_millis(50));
-    };
+    let (status, own) = processor::until_it_ends(&mut child, |_| {});
     let took = begun.elapsed();
     let log = fs::read_to_string(directory.path().join("log")).unwrap();
     assert!(status.success(), "{log}");

@@ -1,7 +1,13 @@
 //! What processes have cost, as the kernel counts it.
 
 use std::fs;
+use std::process::{Child, ExitStatus};
 use std::time::Duration;
+
+use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
+
+/// How often a process is looked at.
+const LOOK: Duration = Duration::from_millis(50);
 
 /// What was seen of one process.
 #[derive(Clone, Copy, Default)]
@@ -26,4 +32,24 @@ pub fn look(pid: u32) -> Option<Cost> {
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     let peak = peak.and_then(|line| line.trim().trim_end_matches("kB").trim().parse().ok());
     Some(Cost { own: time(11), children: time(13), peak_kib: peak.unwrap_or(0) })
+}
+
+/// What a process has cost when it ends. Until then, `beside` is called now and then
+/// with its number.
+pub fn until_it_ends(child: &mut Child, mut beside: impl FnMut(u32)) -> (ExitStatus, Cost) {
+    let pid = child.id();
+    let ended = || {
+        let id = WaitId::Pid(Pid::from_raw(pid.cast_signed()).unwrap());
+        let how = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        waitid(id, how).unwrap().is_some()
+    };
+    let mut peak_kib = 0;
+    while !ended() {
+        peak_kib = look(pid).map_or(0, |it| it.peak_kib).max(peak_kib);
+        beside(pid);
+        std::thread::sleep(LOOK);
+    }
+    // Its times are there until it is waited for, and its memory is not.
+    let cost = Cost { peak_kib, ..look(pid).unwrap() };
+    (child.wait().unwrap(), cost)
 }
