@@ -36,17 +36,20 @@ fn main() {
         WORK.as_secs(),
         VALIDATION.as_secs()
     );
-    println!("waves      took    bound  ratio   orchestrator: cpu    peak memory");
+    println!(
+        "waves      took    bound  ratio   orchestrator: cpu    peak memory   all below it: cpu"
+    );
     for waves in ["strict", "pipelined"] {
         let (took, own) = session(waves);
         let bound = bound(waves);
         println!(
-            "{waves:<9} {:>6.1} s {:>6.1} s  {:>5.2}   {:>17.2} s {:>9.1} MiB",
+            "{waves:<9} {:>6.1} s {:>6.1} s  {:>5.2}   {:>17.2} s {:>9.1} MiB {:>18.1} s",
             took.as_secs_f64(),
             bound.as_secs_f64(),
             took.as_secs_f64() / bound.as_secs_f64(),
             own.own.as_secs_f64(),
-            f64::from(u32::try_from(own.peak_kib).unwrap()) / 1024.0
+            f64::from(u32::try_from(own.peak_kib).unwrap()) / 1024.0,
+            own.children.as_secs_f64()
         );
     }
 }

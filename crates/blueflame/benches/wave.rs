@@ -39,18 +39,21 @@ fn main() {
     }
     println!("{WORKERS} workers and {WORKERS} validators, {ROUNDS} times; load {}", load());
     let (took, costs): (Vec<Duration>, Vec<Cost>) = (0..ROUNDS).map(|_| session()).unzip();
-    let own = show("orchestrator, processor", costs.iter().map(|it| it.own).collect());
-    show("everything below it, processor", costs.iter().map(|it| it.children).collect());
-    show("from the command to its end", took);
+    let own = show("orchestrator, processor", &costs.iter().map(|it| it.own).collect::<Vec<_>>());
+    show("everything below it, processor", &costs.iter().map(|it| it.children).collect::<Vec<_>>());
+    show("from the command to its end", &took);
     let peak = costs.iter().map(|it| it.peak_kib).max().unwrap();
-    println!("orchestrator, most memory          {:>8.1} MiB", peak as f64 / 1024.0);
+    println!(
+        "orchestrator, most memory          {:>8.1} MiB",
+        f64::from(u32::try_from(peak).unwrap()) / 1024.0
+    );
     println!("load {}", load());
     println!("{}", goal("at most 0.5 s of the orchestrator", own <= 500.0));
     println!("{}", goal("at most 30 MB of memory", peak * 1024 <= 30_000_000));
 }
 
-fn show(name: &str, times: Vec<Duration>) -> f64 {
-    let times = Figures::of(&times);
+fn show(name: &str, times: &[Duration]) -> f64 {
+    let times = Figures::of(times);
     println!(
         "{name:<34} {:>8.2} s ({:.2} to {:.2})",
         times.median() / 1e3,
