@@ -11,6 +11,8 @@
 #[path = "parts/hooks.rs"]
 #[expect(dead_code, reason = "those that are measured in claude do more")]
 mod hooks;
+#[path = "parts/programs.rs"]
+mod programs;
 
 use std::fs;
 use std::io::Write;
@@ -72,8 +74,12 @@ fn main() {
     };
     let blueflame = Path::new(env!("CARGO_BIN_EXE_blueflame"));
     let mut contenders = vec![
-        contender("an empty program", installed(&hooks::empty(place.path()), place.path()), &[]),
-        contender("blueflame __hook", installed(blueflame, place.path()), &arguments),
+        contender(
+            "an empty program",
+            programs::installed(&hooks::empty(place.path()), place.path()),
+            &[],
+        ),
+        contender("blueflame __hook", programs::installed(blueflame, place.path()), &arguments),
         contender("bash and jq", hooks::script(place.path(), "shell", SHELL), &[]),
         contender("python", python(place.path()), &[]),
     ];
@@ -136,15 +142,6 @@ fn serve(socket: &Path, workspace: &Path) {
         });
     });
     told.recv().unwrap();
-}
-
-/// A copy, as `cargo install` makes one: what a linker wrote lies in the memory of
-/// the machine in smaller pieces, and starts more slowly.
-fn installed(program: &Path, place: &Path) -> PathBuf {
-    let copy = place.join("bin").join(program.file_name().unwrap());
-    fs::create_dir_all(place.join("bin")).unwrap();
-    fs::copy(program, &copy).unwrap();
-    copy
 }
 
 /// The interpreter itself: what stands before it in `PATH` may be a script that

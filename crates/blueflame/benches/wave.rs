@@ -19,12 +19,12 @@ mod figures;
 mod processor;
 #[path = "parts/project.rs"]
 mod project;
+#[path = "parts/session.rs"]
+mod session;
 #[path = "parts/tasks.rs"]
 mod tasks;
 
-use std::fs;
-use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use figures::{Figures, goal, load};
 use processor::Cost;
@@ -38,7 +38,7 @@ fn main() {
         return;
     }
     println!("{WORKERS} workers and {WORKERS} validators, {ROUNDS} times; load {}", load());
-    let (took, costs): (Vec<Duration>, Vec<Cost>) = (0..ROUNDS).map(|_| session()).unzip();
+    let (took, costs): (Vec<Duration>, Vec<Cost>) = (0..ROUNDS).map(|_| round()).unzip();
     let own = show("orchestrator, processor", &costs.iter().map(|it| it.own).collect::<Vec<_>>());
     show("everything below it, processor", &costs.iter().map(|it| it.children).collect::<Vec<_>>());
     show("from the command to its end", &took);
@@ -63,34 +63,11 @@ fn show(name: &str, times: &[Duration]) -> f64 {
     times.median()
 }
 
-fn session() -> (Duration, Cost) {
+fn round() -> (Duration, Cost) {
     let directory = tempfile::tempdir().unwrap();
-    fs::write(directory.path().join("script.yaml"), tasks::script(WORKERS)).unwrap();
-    fs::write(directory.path().join("plan.yaml"), tasks::plan(WORKERS)).unwrap();
-    let config = format!(
-        "schema_version: 2\n\
-         project: {{name: bench, base_branch: main}}\n\
-         executors: {{default: embedded}}\n\
-         gateway: {{upstream: 'script:../script.yaml'}}\n\
-         concurrency: {{development: {WORKERS}, validation: {WORKERS}, adaptive: false}}\n\
-         limits: {{max_session_cost_usd: 0}}\n\
-         permissions:\n  allowed_paths: ['src/**']\n  bash_rules:\n    \
-         allowed_commands: ['git add', 'git commit']\n\
-         merge: {{verify: ['test -e src/{WORKERS}.txt']}}\n"
-    );
-    let project = project::begin(directory.path(), &config);
-    let program = Command::new(env!("CARGO_BIN_EXE_blueflame"));
-    let mut command = project::environment(program, directory.path());
-    command.args(["run", "--task", "bench", "--plan", "../plan.yaml", "--yes"]);
-    command.current_dir(&project).stdin(Stdio::null());
-    command.stderr(fs::File::create(directory.path().join("log")).unwrap());
-    let begun = Instant::now();
-    let (status, cost) = processor::until_it_ends(&mut command.spawn().unwrap(), |_| {});
-    let took = begun.elapsed();
-    let log = fs::read_to_string(directory.path().join("log")).unwrap();
-    assert!(status.success(), "{log}");
+    let session = session::run(directory.path(), WORKERS);
     for number in 1..=WORKERS {
-        assert!(project.join(format!("src/{number}.txt")).exists(), "it landed: {log}");
+        assert!(session.project.join(format!("src/{number}.txt")).exists(), "it landed");
     }
-    (took, cost)
+    (session.took, session.cost)
 }

@@ -137,9 +137,9 @@ impl Scene {
     fn ours(&self, name: &str, layered: bool) -> Row {
         let workspaces = self.workspaces(name, layered);
         let mut made: Vec<Workspace> = Vec::new();
-        let make =
+        let one =
             |number| timed(|| made.push(workspaces.create(&self.order(number)).unwrap().workspace));
-        let took = (0..EACH).map(make).collect();
+        let took = (0..EACH).map(one).collect();
         let kilobytes = made.iter().map(|it| size(&it.path)).sum();
         let status = timed(|| {
             for workspace in &made {
@@ -154,13 +154,13 @@ impl Scene {
 
     fn linked(&self) -> Row {
         let place = |number: u32| self.env.path(format!("linked-{number}"));
-        let make = |number| {
+        let one = |number| {
             let mut git = self.env.command("git");
             git.current_dir(self.env.path("project")).args(["worktree", "add", "-q"]);
             git.args(["-b", &format!("branch-{number}")]).arg(place(number)).arg("main");
             timed(|| assert!(git.stderr(Stdio::null()).status().unwrap().success()))
         };
-        let made = (0..EACH).map(make).collect();
+        let made = (0..EACH).map(one).collect();
         let kilobytes = (0..EACH).map(|number| size(&place(number))).sum();
         let status = timed(|| (0..EACH).for_each(|number| self.status(&place(number))));
         (0..EACH).for_each(|number| remove_tree(&place(number)).unwrap());
