@@ -9,11 +9,13 @@
 #![expect(clippy::print_stdout, reason = "a benchmark shows its figures")]
 
 #[path = "parts/figures.rs"]
+#[expect(dead_code, reason = "the middle and the spread are enough here")]
 mod figures;
 #[path = "parts/hooks.rs"]
 #[expect(dead_code, reason = "of hooks only the empty program is needed")]
 mod hooks;
 #[path = "parts/processor.rs"]
+#[expect(dead_code, reason = "what the session costs is measured elsewhere")]
 mod processor;
 #[path = "parts/programs.rs"]
 mod programs;
