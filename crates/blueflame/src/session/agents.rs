@@ -163,20 +163,19 @@ pub async fn follow(
     let directory = site.attempt(&run.work, &run.agent);
     let mut contact = Contact {
         unsent: VecDeque::new(),
-        silence: Silence::begin(Instant::now()),
-        patience: patience(&directory),
+        silence: Silence::begin(patience(&directory), Instant::now()),
     };
     loop {
         listen(&run, &registered.sockets, &post, &mut commands, &mut contact).await;
         contact.silence.go_on(Instant::now());
-        if contact.is_dead() {
+        if contact.silence.is_too_long() {
             let silent = contact.silence.length().as_secs();
             let text = format!("{} gave no sign of life for {silent} s, and is ended", run.agent);
             post.send(Occurrence::Warning(text));
             let process = registered.process.clone();
             // What it leaves is looked for once it is known to be gone.
             let _ = spawn_blocking(move || kill_and_wait(&process, KILL_PATIENCE)).await;
-            contact.silence = Silence::begin(Instant::now());
+            contact.silence.break_off(Instant::now());
         }
         // The line is down: it ended, it died, or we were too slow.
         match directory.standing() {
@@ -213,14 +212,6 @@ struct Contact {
     unsent: VecDeque<Command>,
     /// Since the other side last said something.
     silence: Silence,
-    /// How long it may say nothing.
-    patience: Option<Duration>,
-}
-
-impl Contact {
-    fn is_dead(&self) -> bool {
-        self.patience.is_some_and(|patience| self.silence.length() >= patience)
-    }
 }
 
 /// How long an attempt may be silent, as its spec says.
@@ -268,13 +259,13 @@ async fn listen(
             }
             () = contact.silence.goes_on() => {
                 contact.silence.go_on(Instant::now());
-                if contact.is_dead() {
+                if contact.silence.is_too_long() {
                     return;
                 }
                 continue;
             }
         };
-        contact.silence = Silence::begin(Instant::now());
+        contact.silence.break_off(Instant::now());
         let agent = run.agent.clone();
         match report {
             Report::Usage { spend } => {
