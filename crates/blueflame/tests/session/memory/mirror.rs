@@ -14,7 +14,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use super::{is_untouched, kinds, notes};
-use crate::stage::{Stage, wait_until};
+use crate::stage::{Running, Stage, Told, wait_until};
 
 const MINUTE: Duration = Duration::from_secs(60);
 
@@ -50,11 +50,6 @@ impl Place {
     fn identify_within(&self, patience: Duration) -> Result<Bd<'static>, Unusable> {
         let path = self.directory.path().as_os_str().to_owned();
         Bd::identify(&path, &mirror::Place::in_directory(&self.path("project")), patience, None)
-    }
-
-    /// The search path on which it is.
-    fn search_path(&self) -> String {
-        format!("{}:{}", self.directory.path().display(), std::env::var("PATH").unwrap())
     }
 
     /// Whether it waits for ever, with another that it started.
@@ -300,7 +295,7 @@ fn what_is_forgotten_here_is_emptied_there_first_of_all() {
     assert_eq!(emptied().len(), 2);
     for issue in emptied() {
         let text = issue.to_string();
-        assert!(!text.contains("quoted") && !text.contains("task-001:"), "{text}");
+        assert!(!text.contains("quoted") && !text.contains("nusual"), "{text}");
         assert_eq!((&issue["status"], &issue["title"]), (&json!("closed"), &json!("forgotten")));
         assert_eq!(issue["metadata"], json!({"blueflame": null}));
     }
@@ -370,7 +365,39 @@ fn bd_gets_no_keys() {
     }
 }
 
-const MIRRORED: &str = "beads: {mirror: true}\n";
+/// A repository whose configuration wants a copy, and a `bd` on the search path.
+struct Scene {
+    stage: Stage,
+    place: Place,
+    path: String,
+}
+
+impl Scene {
+    fn new() -> Scene {
+        let place = Place::new();
+        let path =
+            format!("{}:{}", place.directory.path().display(), std::env::var("PATH").unwrap());
+        Scene { stage: super::stage("beads: {mirror: true}\n"), place, path }
+    }
+
+    fn start(&self, arguments: &[&str]) -> Running<'_> {
+        let variables = [("PATH", self.path.as_str()), ("BEADS_DB", "x"), ("CLAUDECODE", "1")];
+        self.stage.start_with(arguments, &variables)
+    }
+
+    fn run(&self, arguments: &[&str]) -> Told {
+        self.start(arguments).end()
+    }
+
+    fn session(&self) -> Told {
+        self.run(&self.stage.run_arguments())
+    }
+
+    /// The person agrees.
+    fn agree(&self) -> Told {
+        self.run(&["memory", "init", "--beads", "--yes"])
+    }
+}
 
 /// Hooks in a `.beads` run with all rights of the person, so that nothing which the
 /// repository brings along starts `bd`: not its hooks, not what is committed, and not
@@ -389,67 +416,60 @@ fn what_a_repository_brings_along_for_bd_is_not_run_unasked() {
         }),
     ];
     for (why, bring) in cases {
-        let stage = super::stage(MIRRORED);
-        let place = Place::new();
-        let path = place.search_path();
-        let run = |arguments: &[&str]| stage.start_with(arguments, &[("PATH", &path)]).end();
-        let init = ["memory", "init", "--beads", "--yes"];
+        let scene = Scene::new();
+        let Scene { stage, place, .. } = &scene;
         stage.write(".beads/embeddeddolt/x", "");
-        run(&stage.run_arguments()).exits(1).says("gets a copy once you agreed to it");
+        scene.session().exits(1).says("gets a copy once you agreed to it");
         assert_eq!(place.calls(), 0, "{why}: nobody agreed");
-        run(&init).exits(0).says("not in the repository");
-        run(&stage.run_arguments()).exits(1).says("`bd` has a copy (");
+        scene.agree().exits(0).says("not in the repository");
+        scene.session().exits(1).says("`bd` has a copy (");
 
         bring(&stage);
         place.mode(&json!({}));
-        run(&stage.run_arguments()).exits(1).says(why).says("memory init --beads");
-        run(&["memory", "forget", &stage.session_id()]).exits(0).says(why);
+        scene.session().exits(1).says(why).says("memory init --beads");
+        scene.run(&["memory", "forget", &stage.session_id()]).exits(0).says(why);
         assert_eq!(place.calls(), 0, "{why}: nobody agreed to that");
-        run(&["memory", "init", "--beads"]).exits(4).says(why).says("nobody is there to ask");
-        run(&init).exits(0).says(why);
-        run(&init).exits(0).says("you agreed to it already");
-        run(&stage.run_arguments()).exits(1).says("`bd` has a copy (");
+        scene.run(&["memory", "init", "--beads"]).exits(4).says(why).says("nobody is there to ask");
+        scene.agree().exits(0).says(why);
+        scene.agree().exits(0).says("you agreed to it already");
+        scene.session().exits(1).says("`bd` has a copy (");
         assert_eq!(place.refused(), "");
     }
 }
 
 #[test]
 fn a_half_made_beads_is_told_apart_and_left_alone() {
-    let stage = super::stage(MIRRORED);
-    let place = Place::new();
-    let path = place.search_path();
-    let run = |arguments: &[&str]| stage.start_with(arguments, &[("PATH", &path)]).end();
+    let scene = Scene::new();
+    let Scene { stage, place, .. } = &scene;
     place.mode(&json!({"half": true}));
-    run(&["memory", "init", "--beads", "--yes"]).exits(3).says("made no database in");
+    scene.agree().exits(3).says("made no database in");
     place.mode(&json!({}));
     let why = "has no database in it: a `bd init` did not come to its end";
-    run(&["memory", "init", "--beads", "--yes"]).exits(3).says(why).says("`bd init`");
-    run(&stage.run_arguments()).exits(1).says(why);
-    let doctor = run(&["doctor"]).stdout;
+    scene.agree().exits(3).says(why).says("`bd init`");
+    scene.session().exits(1).says(why);
+    let doctor = scene.run(&["doctor"]).stdout;
     assert!(doctor.split_whitespace().collect::<Vec<_>>().join(" ").contains(why), "{doctor}");
     assert_eq!(place.calls(), 0, "nothing is called");
     fs::create_dir(stage.repository().join(".beads/embeddeddolt")).unwrap();
-    run(&["memory", "init", "--beads", "--yes"]).exits(0);
+    scene.agree().exits(0);
 }
 
 /// Forgotten while `bd` cannot be reached, and gone from the notes: the next time it
 /// is emptied there all the same.
 #[test]
 fn what_was_forgotten_while_bd_was_away_is_emptied_later() {
-    let stage = super::stage(MIRRORED);
-    let place = Place::new();
-    let path = place.search_path();
-    let run = |arguments: &[&str]| stage.start_with(arguments, &[("PATH", &path)]).end();
-    run(&["memory", "init", "--beads", "--yes"]).exits(0);
-    run(&stage.run_arguments()).exits(1).says("`bd` has a copy (");
+    let scene = Scene::new();
+    let Scene { stage, place, .. } = &scene;
+    scene.agree().exits(0);
+    scene.session().exits(1).says("`bd` has a copy (");
     assert!(place.issues().iter().any(|it| it.to_string().contains("plain text files")));
     let first = stage.session_id();
     // Not even installed.
     stage.blueflame(&["memory", "forget", &first]).exits(0).says("4 notes forgotten");
     assert!(place.issues().iter().any(|it| it.to_string().contains("plain text files")));
-    run(&["memory", "import", "../notes.jsonl"]).exits(2).says("cannot be read");
+    scene.run(&["memory", "import", "../notes.jsonl"]).exits(2).says("cannot be read");
     fs::write(stage.env.path("notes.jsonl"), "").unwrap();
-    run(&["memory", "import", "../notes.jsonl"]).exits(0);
+    scene.run(&["memory", "import", "../notes.jsonl"]).exits(0);
     for issue in place.issues() {
         assert_eq!((&issue["title"], &issue["status"]), (&json!("forgotten"), &json!("closed")));
         assert!(!issue.to_string().contains("plain text files"), "{issue}");
@@ -461,18 +481,16 @@ fn what_was_forgotten_while_bd_was_away_is_emptied_later() {
 /// good. By one signal or another, in a command or at the end of a session.
 #[test]
 fn an_interrupt_ends_bd_with_all_that_it_started() {
-    let stage = super::stage(MIRRORED);
-    let place = Place::new();
-    let path = place.search_path();
-    let start = |arguments: &[&str]| stage.start_with(arguments, &[("PATH", &path)]);
-    start(&["memory", "init", "--beads", "--yes"]).end().exits(0);
+    let scene = Scene::new();
+    let Scene { stage, place, .. } = &scene;
+    scene.agree().exits(0);
     let begun = stage.run_arguments();
-    start(&begun).end().exits(1);
+    scene.session().exits(1);
     let first = stage.session_id();
     let interrupt = |arguments: &[&str], signal: Signal| {
         // The list, after it said who it is; its child has left the group.
         place.mode(&json!({"at": 3, "when": "before", "how": "hang"}));
-        let running = start(arguments);
+        let running = scene.start(arguments);
         wait_until("it hangs", || place.calls() == 3 && place.hangs());
         running.signal(signal);
         let told = running.end();
@@ -484,9 +502,9 @@ fn an_interrupt_ends_bd_with_all_that_it_started() {
     interrupt(&begun, Signal::INT).exits(1);
     interrupt(&begun, Signal::TERM).exits(1);
     interrupt(&["memory", "forget", &first], Signal::INT).exits(130).says("forgotten");
-    let list = start(&["memory"]).end().exits(0).stdout;
+    let list = scene.run(&["memory"]).exits(0).stdout;
     assert!(list.contains("`bd` is behind since") && !list.contains(&first), "{list}");
-    start(&begun).end().exits(1).says("`bd` has a copy (");
+    scene.session().exits(1).says("`bd` has a copy (");
     let emptied = place.issues().into_iter().filter(|it| it["title"] == "forgotten").count();
     assert_eq!(emptied, 4);
 }
@@ -495,36 +513,32 @@ fn an_interrupt_ends_bd_with_all_that_it_started() {
 /// before, gets a copy, and what it does wrong is a warning.
 #[test]
 fn a_session_ends_well_whatever_becomes_of_the_copy() {
-    let stage = super::stage(MIRRORED);
-    let place = Place::new();
-    let path = place.search_path();
-    let variables = [("PATH", path.as_str()), ("BEADS_DB", "x"), ("CLAUDECODE", "1")];
-    let run = |arguments: &[&str]| stage.start_with(arguments, &variables).end();
-    let session = stage.run_arguments();
+    let scene = Scene::new();
+    let Scene { stage, place, .. } = &scene;
 
-    run(&session).exits(1).says("once you agreed to it: `blueflame memory init --beads`");
+    scene.session().exits(1).says("once you agreed to it: `blueflame memory init --beads`");
     assert!(is_untouched(&stage.repository()), "nobody asked for it");
-    run(&["memory", "init", "--beads"]).exits(4).says("nobody is there to ask");
+    scene.run(&["memory", "init", "--beads"]).exits(4).says("nobody is there to ask");
     assert!(is_untouched(&stage.repository()));
-    run(&["memory", "init", "--beads", "--yes"]).exits(0).says("commit nothing");
-    run(&["memory", "init", "--beads", "--yes"]).exits(0).says("you agreed to it already");
+    scene.agree().exits(0).says("commit nothing");
+    scene.agree().exits(0).says("you agreed to it already");
 
-    run(&session).exits(1).says("`bd` has a copy (");
+    scene.session().exits(1).says("`bd` has a copy (");
     // All of both sessions, and a pattern of the two.
-    let known = notes(&stage);
+    let known = notes(stage);
     assert_eq!(place.issues().len(), known.len(), "{:?}", kinds(&known));
     assert_eq!(place.refused(), "");
 
     // When it is asked who it is, and in the middle.
     for at in [1, 5] {
         place.mode(&json!({"at": at, "when": "before", "how": "error"}));
-        run(&session).exits(1).says("warning: `bd` has no full copy").says("out of order");
+        scene.session().exits(1).says("warning: `bd` has no full copy").says("out of order");
     }
-    let list = run(&["memory"]).exits(0).stdout;
+    let list = scene.run(&["memory"]).exits(0).stdout;
     assert!(list.contains("`bd` is behind since"), "{list}");
     place.mode(&json!({}));
-    run(&session).exits(1).says("`bd` has a copy (");
-    assert_eq!(place.issues().len(), notes(&stage).len());
-    assert!(!run(&["memory"]).exits(0).stdout.contains("is behind"));
+    scene.session().exits(1).says("`bd` has a copy (");
+    assert_eq!(place.issues().len(), notes(stage).len());
+    assert!(!scene.run(&["memory"]).exits(0).stdout.contains("is behind"));
     assert_eq!(place.refused(), "");
 }

@@ -337,13 +337,41 @@ fn no_key_is_remembered_or_exported() {
     }
 }
 
+#[test]
+fn doctor_tells_what_is_remembered_and_what_the_machine_has_left() {
+    let stage = stage("");
+    stage.run().exits(1);
+    let told = stage.blueflame(&["doctor", "--json"]);
+    let document: Value = serde_json::from_str(&told.stdout).unwrap();
+    let says = |subject: &str| {
+        let findings = document["findings"].as_array().unwrap().iter();
+        let mut of_it = findings.filter(|it| it["subject"] == subject);
+        let said = of_it.next().unwrap_or_else(|| panic!("{subject}: {document}"))["says"].clone();
+        assert!(of_it.next().is_none(), "{subject} is there twice");
+        said.as_str().unwrap().to_owned()
+    };
+    let file = memory_file(&stage).canonicalize().unwrap();
+    let expected = format!("4 notes of 1 session in `{}`; no copy for `bd`", file.display());
+    assert_eq!(says("memory"), expected);
+    assert!(says("free memory").contains("MB free"), "{document}");
+}
+
 /// Everybody who looks finds the same, at the beginning, between cycles and at the end.
 #[test]
 fn a_warning_about_memory_is_told_once_on_resume() {
-    let stage = stage("").decisions("plan: [approve]\nsession: [stop]\n");
-    stage.run().exits(1);
+    let tasks = [task("task-001", "one", "src/a.txt"), task("task-002", "two", "src/b.txt")];
+    let script = Script::new()
+        .plans(&tasks)
+        .works("task-001", &[("src/a.txt", "a\n")])
+        .works("task-002", &[("src/b.txt", "b\n")])
+        .passes();
+    let answers = "plan: [approve]\nchangesets: {one: approve, two: {reject: \"No.\"}}\n\
+                   session: [continue, stop]\n";
+    let stage =
+        Stage::new("limits: {max_retries: 0}\n").script(&script).decisions("plan: [reject]\n");
+    let _ = stage.run();
     let first = stage.session();
-    stage.decide("plan: [approve]\nsession: []\n");
+    stage.decide("plan: []\n");
     stage.run().exits(4);
     fs::write(first.join("journal.jsonl"), "nonsense\n").unwrap();
     let mut damaged = fs::read(memory_file(&stage)).unwrap();
@@ -352,8 +380,10 @@ fn a_warning_about_memory_is_told_once_on_resume() {
 
     let first = first.file_name().unwrap().to_str().unwrap().to_owned();
     let unread = format!("nothing is remembered of session {first}");
-    stage.decide("session: [continue, stop]\n");
-    let told = stage.resume().exits(1);
+    stage.decide(answers);
+    let told = stage.resume();
+    assert_eq!(stage.events("cycle.started").len(), 2, "{told}");
+    assert_eq!(stage.events("session.ended").len(), 1, "{told}");
     for warning in [unread.as_str(), "cannot be read in line ", "what it was is kept as"] {
         assert_eq!(told.stderr.matches(warning).count(), 1, "{warning}: {told}");
     }
