@@ -283,9 +283,13 @@ fn memory(loaded: &Loaded) -> Option<Finding> {
         Ok(notebook) => notebook,
         Err(error) => return Some(Finding::warning("memory", error.to_string(), None)),
     };
-    let notes = count(notebook.len(), "note");
-    let sessions = count(notebook.sessions().len(), "session");
-    let says = format!("{notes} of {sessions} in `{}`", keeper.file().display());
+    let says = if notebook.is_empty() {
+        "no notes yet".to_owned()
+    } else {
+        let notes = count(notebook.len(), "note");
+        let sessions = count(notebook.sessions().len(), "session");
+        format!("{notes} of {sessions} in `{}`", keeper.file().display())
+    };
     let Some(config) = &loaded.config.memory else {
         let says = format!("off, by `beads.enabled`: nothing new is remembered; {says}");
         return Some(Finding::good("memory", says));

@@ -280,10 +280,10 @@ fn session(state: &State, end: End, at: Timestamp) -> Note {
         tasks.iter().partition(|task| task.step() == Step::Merged);
     let seconds = at.duration_since(state.started_at).as_secs();
     let mut text = format!(
-        "{} of {} tasks landed in {} cycles, {seconds} s and {}",
+        "{} of {} landed in {}, {seconds} s and {}",
         landed.len(),
-        tasks.len(),
-        state.cycle,
+        count(tasks.len(), "task"),
+        count(state.cycle as usize, "cycle"),
         state.crew.spent().cost
     );
     if !left.is_empty() {

@@ -234,3 +234,34 @@ fn first<T>(all: impl IntoIterator<Item = T>, room: usize, size: impl Fn(&T) -> 
 pub(super) fn size(text: &str) -> u64 {
     text.len() as u64
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_key_is_in_a_note_however_it_came_to_be() {
+        let token = concat!("ghp_", "0123456789abcdefghijklmnopqrstuvwxyz");
+        let session = SessionId::new("ses-20260206-143022").unwrap();
+        let at = Timestamp::UNIX_EPOCH;
+        let long = format!("{} {token}", "x".repeat(LONGEST_TEXT - 20));
+        for text in [format!("with {token}\nand {token}"), long] {
+            let made = Note::new(&session, "x", Kind::Decision, at, &text).saying(&text);
+            let taken_over = Note {
+                title: text.clone(),
+                text: text.clone(),
+                causes: vec![text.clone()],
+                ..made.clone()
+            };
+            let cause = super::super::pattern::cause("failed", &text);
+            for note in
+                [made, taken_over.bounded(), Note::new(&session, "x", Kind::Cost, at, &cause)]
+            {
+                let all = format!("{} {} {:?}", note.title, note.text, note.causes);
+                // Not even the beginning of one.
+                assert!(!all.contains("ghp_"), "{all}");
+            }
+            assert!(!cause.contains("ghp_"), "{cause}");
+        }
+    }
+}

@@ -13,7 +13,7 @@ use crate::atomic_file::{self, Durability};
 use crate::cli::{Common, Memory, MemoryArguments, MemoryForget, MemoryList, MemoryShow};
 use crate::config_file::{self, Loaded};
 use crate::failure::{self, Failure};
-use crate::memory::mirror::{Patience, Pending};
+use crate::memory::mirror::{Mirrored, Patience, Pending, Place, StateDirectory};
 use crate::memory::{self, CaughtUp, Copied, Keeper, Recall, Remembering, Terms};
 use crate::narrate::plain;
 use crate::people::sheet::count;
@@ -144,7 +144,7 @@ impl Desk<'_> {
         })?;
         let gone = before.notes().filter(|note| after.notebook.get(&note.key).is_none()).count();
         eprintln!("{} forgotten", count(gone, "note"));
-        self.copy(&after)
+        self.copy(&after, "its copy for `bd` is emptied too")
     }
 
     fn export(&self, file: Option<&Path>) -> Result<(), Failure> {
@@ -197,17 +197,27 @@ impl Desk<'_> {
             let lines = skipped.unreadable.len() + usize::from(skipped.torn);
             eprintln!("warning: {} could not be read", count(lines, "line"));
         }
-        self.copy(&after)
+        self.copy(&after, "`bd` has a copy of all notes")
     }
 
     /// What changed here changes in the copy, too.
-    fn copy(&self, caught_up: &CaughtUp) -> Result<(), Failure> {
+    fn copy(&self, caught_up: &CaughtUp, done: &str) -> Result<(), Failure> {
         let copied = Remembering::of(self.loaded, self.store).copy(caught_up, Patience::default());
         copied.warn();
         match copied {
-            Copied::Interrupted => Err(Failure::new(failure::Kind::Interrupted, "")),
-            Copied::NotWanted | Copied::Nowhere(_) | Copied::Done(_) | Copied::Failed(_) => Ok(()),
+            Copied::Interrupted => return Err(Failure::new(failure::Kind::Interrupted, "")),
+            Copied::Done(Mirrored { left: 0, .. }) => eprintln!("{done}"),
+            // It may have been on before.
+            Copied::NotWanted if self.agreed() => {
+                eprintln!("note: what `bd` has stays as it is: `beads.mirror` is not on");
+            }
+            Copied::NotWanted | Copied::Nowhere(_) | Copied::Done(_) | Copied::Failed(_) => {}
         }
+        Ok(())
+    }
+
+    fn agreed(&self) -> bool {
+        StateDirectory::here().consent(&Place::of(&self.loaded.repository)).is_some()
     }
 }
 
