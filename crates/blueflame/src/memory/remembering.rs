@@ -142,7 +142,7 @@ impl Copied {
                 "warning: {why}; if you trust it, say so: `blueflame memory init --beads`"
             ),
             Copied::Nowhere(why @ Unusable::HalfMade(_)) => {
-                eprintln!("warning: `bd` gets no copy of the notes: {why}; `bd init` makes one")
+                eprintln!("warning: `bd` gets no copy of the notes: {why}; `bd init` makes one");
             }
             Copied::NotWanted | Copied::Nowhere(_) | Copied::Done(_) => {}
         }

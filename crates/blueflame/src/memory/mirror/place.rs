@@ -64,7 +64,9 @@ impl Place {
             name == "embeddeddolt"
                 || name == "dolt"
                 || name == "redirect"
-                || (name.ends_with(".db") && !name.contains(".backup") && name != "vc.db")
+                || (Path::new(name).extension().is_some_and(|it| it == "db")
+                    && !name.contains(".backup")
+                    && name != "vc.db")
         };
         let entries = fs::read_dir(&self.directory).into_iter().flatten().flatten();
         entries.into_iter().any(|entry| entry.file_name().to_str().is_some_and(is_database))
