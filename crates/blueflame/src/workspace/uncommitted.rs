@@ -35,12 +35,11 @@ pub(super) fn find(
         let call = plain.git().work_tree(&workspace.repository());
         call.variable("GIT_INDEX_FILE", scratch.path().join("index"))
     };
-    let shining_through = match Layers::of(&workspace.path) {
-        Some(layers) => expect_what_can_differ(git, &layers, head)?,
-        None => {
-            git().words(&["read-tree", head.as_str()]).done()?;
-            Vec::new()
-        }
+    let shining_through = if let Some(layers) = Layers::of(&workspace.path) {
+        expect_what_can_differ(git, &layers, head)?
+    } else {
+        git().words(&["read-tree", head.as_str()]).done()?;
+        Vec::new()
     };
     // Fails when files differ, which is what we want to know.
     let refreshed =
@@ -94,7 +93,7 @@ fn expect_what_can_differ(
     let mut listing = git().words(&["ls-tree", "-r", "-z", head.as_str()]);
     if wanted.len() <= NAMED && !wanted.contains(Path::new("")) {
         listing = listing.variable("GIT_LITERAL_PATHSPECS", "1").word("--");
-        listing = wanted.iter().fold(listing, |listing, path| listing.word(path));
+        listing = wanted.iter().fold(listing, Call::word);
     }
     let listing = listing.bytes()?;
     let (mut expected, mut beneath, mut committed) = (Vec::new(), Vec::new(), BTreeSet::new());

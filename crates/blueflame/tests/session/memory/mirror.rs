@@ -424,7 +424,7 @@ fn what_a_repository_brings_along_for_bd_is_not_run_unasked() {
         scene.agree().exits(0).says("not in the repository");
         scene.session().exits(1).says("`bd` has a copy (");
 
-        bring(&stage);
+        bring(stage);
         place.mode(&json!({}));
         scene.session().exits(1).says(why).says("memory init --beads");
         scene.run(&["memory", "forget", &stage.session_id()]).exits(0).says(why);
