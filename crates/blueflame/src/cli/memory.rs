@@ -39,7 +39,7 @@ pub enum Memory {
     /// forgotten stays forgotten. Lines that are no notes of Blue Flame's are passed
     /// over and counted.
     Import(MemoryImport),
-    /// Make a place for the copy that `bd` gets
+    /// Agree that `bd` gets a copy, and make a place for it
     Init(MemoryInit),
 }
 
@@ -93,7 +93,7 @@ pub struct MemoryImport {
 
 #[derive(Debug, Args)]
 pub struct MemoryInit {
-    /// Let `bd` make its `.beads` directory in this repository
+    /// Let `bd` get a copy, and make its `.beads` directory if there is none
     #[arg(long, required = true)]
     pub beads: bool,
     /// Do it without asking
