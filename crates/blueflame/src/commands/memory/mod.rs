@@ -13,7 +13,9 @@ use crate::atomic_file::{self, Durability};
 use crate::cli::{Common, Memory, MemoryArguments, MemoryForget, MemoryList, MemoryShow};
 use crate::config_file::{self, Loaded};
 use crate::failure::{self, Failure};
-use crate::memory::mirror::{Mirrored, Patience, Pending, Place, StateDirectory};
+use crate::memory::mirror::{
+    Mirrored, Patience, Pending, Place, Standing, StateDirectory, Unusable,
+};
 use crate::memory::{self, CaughtUp, Copied, Keeper, Recall, Remembering, Terms};
 use crate::narrate::plain;
 use crate::people::sheet::count;
@@ -211,13 +213,22 @@ impl Desk<'_> {
             Copied::NotWanted if self.agreed() => {
                 eprintln!("note: what `bd` has stays as it is: `beads.mirror` is not on");
             }
+            Copied::Nowhere(why @ (Unusable::NotInstalled | Unusable::NotAgreed))
+                if self.beads().standing() == Standing::Ready =>
+            {
+                eprintln!("note: what `bd` has stays as it is for now: {why}");
+            }
             Copied::NotWanted | Copied::Nowhere(_) | Copied::Done(_) | Copied::Failed(_) => {}
         }
         Ok(())
     }
 
     fn agreed(&self) -> bool {
-        StateDirectory::here().consent(&Place::of(&self.loaded.repository)).is_some()
+        StateDirectory::here().consent(&self.beads()).is_some()
+    }
+
+    fn beads(&self) -> Place {
+        Place::of(&self.loaded.repository)
     }
 }
 

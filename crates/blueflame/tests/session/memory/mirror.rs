@@ -465,7 +465,11 @@ fn what_was_forgotten_while_bd_was_away_is_emptied_later() {
     assert!(place.issues().iter().any(|it| it.to_string().contains("plain text files")));
     let first = stage.session_id();
     // Not even installed.
-    stage.blueflame(&["memory", "forget", &first]).exits(0).says("4 notes forgotten");
+    stage
+        .blueflame(&["memory", "forget", &first])
+        .exits(0)
+        .says("4 notes forgotten")
+        .says("what `bd` has stays as it is for now: `bd` is not installed");
     assert!(place.issues().iter().any(|it| it.to_string().contains("plain text files")));
     scene.run(&["memory", "import", "../notes.jsonl"]).exits(2).says("cannot be read");
     fs::write(stage.env.path("notes.jsonl"), "").unwrap();
