@@ -146,7 +146,7 @@ impl Desk<'_> {
         })?;
         let gone = before.notes().filter(|note| after.notebook.get(&note.key).is_none()).count();
         eprintln!("{} forgotten", count(gone, "note"));
-        self.copy(&after, "its copy for `bd` is emptied too")
+        self.copy(&after, "what `bd` had of that is emptied too")
     }
 
     fn export(&self, file: Option<&Path>) -> Result<(), Failure> {
