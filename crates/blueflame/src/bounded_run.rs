@@ -1,18 +1,39 @@
-//! A program of others, run to its end or to a deadline, whatever it does: its
-//! whole process group ends with it, and only the start of what it says is kept.
+//! A program of others, run to its end, to a deadline or until the person has had
+//! enough, whatever it does: its whole process group ends with it, and only the start
+//! of what it says is kept.
 
 use std::io::{self, Read};
+use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{self, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::child_end;
+use crate::interrupts::Interrupts;
+use crate::process_tree;
 
 /// How long the rest of what it said may take.
 const DRAIN: Duration = Duration::from_secs(2);
+
+/// What all that a program starts has in its environment, with a value of its own.
+const MARK: &str = "BLUEFLAME_RUN";
+
+/// How long it may take until nothing of a program is left.
+const LEFTOVERS: Duration = Duration::from_secs(5);
+
+/// How far a program may go.
+#[derive(Clone, Copy, Debug)]
+pub struct Bounds<'s> {
+    pub patience: Duration,
+    /// How many bytes of each stream are kept.
+    pub most: u64,
+    /// What ends it before.
+    pub stop: Option<&'s Interrupts>,
+}
 
 /// What it did.
 #[derive(Clone, Debug)]
@@ -29,14 +50,22 @@ pub enum RunError {
     NotStarted(io::Error),
     #[error("it was not done in {} s", .0.as_secs())]
     TimedOut(Duration),
+    #[error("interrupted")]
+    Interrupted,
     #[error("{0}")]
     Lost(io::Error),
 }
 
-/// Runs a program with nothing to read. At most so many bytes of each stream are
-/// kept.
-pub fn run(command: &mut Command, patience: Duration, most: u64) -> Result<Ran, RunError> {
+/// Runs a program with nothing to read. If it does not come to its end, nothing that
+/// it started is left, also of what left its group.
+pub fn run(command: &mut Command, bounds: Bounds<'_>) -> Result<Ran, RunError> {
+    let Bounds { patience, most, stop } = bounds;
+    if stop.is_some_and(Interrupts::heard) {
+        return Err(RunError::Interrupted);
+    }
+    let mark = mark();
     let mut child = command
+        .env(MARK, &mark)
         // So that all it starts can be ended with it.
         .process_group(0)
         .stdin(Stdio::null())
@@ -46,8 +75,10 @@ pub fn run(command: &mut Command, patience: Duration, most: u64) -> Result<Ran, 
         .map_err(RunError::NotStarted)?;
     let said = child.stdout.take().map(|pipe| drain(pipe, most));
     let complaint = child.stderr.take().map(|pipe| drain(pipe, most));
-    let status = match child_end::wait_until(&mut child, Instant::now() + patience) {
+    let until = Instant::now() + patience;
+    let status = match child_end::wait_until_or_beside(&mut child, until, stop.map(AsFd::as_fd)) {
         Ok(Some(status)) => Ok(status),
+        Ok(None) if stop.is_some_and(Interrupts::heard) => Err(RunError::Interrupted),
         Ok(None) => Err(RunError::TimedOut(patience)),
         Err(error) => Err(RunError::Lost(error)),
     };
@@ -60,6 +91,7 @@ pub fn run(command: &mut Command, patience: Duration, most: u64) -> Result<Ran, 
         Ok(status) => status,
         Err(why) => {
             let _ = child.wait();
+            let _ = process_tree::end_marked(MARK, &mark, LEFTOVERS);
             return Err(why);
         }
     };
@@ -68,6 +100,15 @@ pub fn run(command: &mut Command, patience: Duration, most: u64) -> Result<Ran, 
         String::from_utf8_lossy(&bytes).into_owned()
     };
     Ok(Ran { status, stdout: text(said), stderr: text(complaint) })
+}
+
+/// No other program is marked so.
+fn mark() -> String {
+    static NUMBER: AtomicU64 = AtomicU64::new(0);
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    // Numbers of processes are used again, but not at the same time.
+    let started = process_tree::identify(process::id()).map_or(0, |it| it.start_time);
+    format!("{}-{started}-{number}", process::id())
 }
 
 /// Reads a pipe to its end, of which only the start is kept. Whoever holds the

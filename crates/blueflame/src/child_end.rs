@@ -14,6 +14,15 @@ pub fn wait_until(child: &mut Child, moment: Instant) -> io::Result<Option<ExitS
     wait(child, None, Some(moment))
 }
 
+/// The same, up to when something becomes readable.
+pub fn wait_until_or_beside(
+    child: &mut Child,
+    moment: Instant,
+    other: Option<BorrowedFd<'_>>,
+) -> io::Result<Option<ExitStatus>> {
+    wait(child, other, Some(moment))
+}
+
 /// Waits for a child to end, or for something to become readable; `None` if that
 /// came first.
 pub fn wait_beside(child: &mut Child, other: BorrowedFd<'_>) -> io::Result<Option<ExitStatus>> {

@@ -10,7 +10,7 @@ mod memory;
 
 pub use memory::{
     Memory, MemoryArguments, MemoryExport, MemoryForget, MemoryImport, MemoryInit, MemoryList,
-    MemoryShow, NoteKind,
+    MemoryShow,
 };
 
 /// Lead a team of AI coding agents on a git repository.

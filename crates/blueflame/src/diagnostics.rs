@@ -9,6 +9,7 @@ use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan};
 
 use crate::excerpt::{Excerpt, Lines};
 use crate::narrate::plain;
+use crate::people::sheet::count;
 
 /// Nobody reads more at once; the first ones often explain the others.
 const MOST_SHOWN: usize = 50;
@@ -54,24 +55,19 @@ pub fn render(problems: &[Problem], name: &str, bytes: &[u8], look: Look) -> Str
         }
         report.push('\n');
     }
-    report.push_str(&count(problems, name));
+    report.push_str(&summary(problems, name));
     report.push('\n');
     report
 }
 
-fn count(problems: &[Problem], name: &str) -> String {
+fn summary(problems: &[Problem], name: &str) -> String {
     let warnings = problems.iter().filter(|p| p.severity == Severity::Warning).count();
     let errors = problems.len() - warnings;
-    let number = |count: usize, what: &str| match count {
-        1 => format!("1 {what}"),
-        count => format!("{count} {what}s"),
-    };
+    let (found, doubtful) = (count(errors, "problem"), count(warnings, "warning"));
     let counted = match (errors, warnings) {
-        (errors, 0) => number(errors, "problem"),
-        (0, warnings) => number(warnings, "warning"),
-        (errors, warnings) => {
-            format!("{} and {}", number(errors, "problem"), number(warnings, "warning"))
-        }
+        (_, 0) => found,
+        (0, _) => doubtful,
+        _ => format!("{found} and {doubtful}"),
     };
     let hidden = problems.len().saturating_sub(MOST_SHOWN);
     let rest = if hidden > 0 { format!(" ({hidden} not shown)") } else { String::new() };

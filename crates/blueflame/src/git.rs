@@ -78,6 +78,12 @@ impl Git {
         self.path(&["rev-parse", "--path-format=absolute", "--git-common-dir"])
     }
 
+    /// The directory of the work tree's own state; that of the repository itself for
+    /// the main one.
+    pub fn git_dir(&self) -> Result<PathBuf, GitError> {
+        self.path(&["rev-parse", "--path-format=absolute", "--git-dir"])
+    }
+
     /// Whether a local branch exists and points at a commit.
     pub fn has_branch(&self, name: &str) -> Result<bool, GitError> {
         let commit = format!("refs/heads/{name}^{{commit}}");

@@ -29,6 +29,7 @@ pub mod git;
 pub mod ground;
 pub mod history;
 pub mod hook;
+pub mod interrupts;
 pub mod journal;
 pub mod landing;
 pub mod memory;

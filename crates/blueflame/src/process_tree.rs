@@ -5,7 +5,7 @@
 //! never signalled. Everything below this process is found in `/proc`; with
 //! [`adopt_orphans`] that includes what left its parents behind.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
 use std::time::{Duration, Instant};
@@ -244,6 +244,27 @@ fn children() -> Vec<i32> {
 pub fn with_environment(variable: &str, value: &str) -> Vec<Process> {
     let pair = format!("{variable}={value}");
     with("environ", &pair)
+}
+
+/// Ends all processes that were started with this in their environment, and says how
+/// many there were; those that are left when the time is up are the error.
+pub fn end_marked(variable: &str, value: &str, patience: Duration) -> Result<usize, Vec<Process>> {
+    let mut ended = BTreeSet::new();
+    let until = Instant::now() + patience;
+    loop {
+        let left = with_environment(variable, value);
+        if left.is_empty() {
+            return Ok(ended.len());
+        }
+        if Instant::now() > until {
+            return Err(left);
+        }
+        for process in left {
+            let _ = signal(&process, Signal::KILL);
+            ended.insert(process.pid);
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
 }
 
 /// The processes that have this among their arguments.

@@ -4,7 +4,6 @@
 //! the files alone how the attempt stands. A lock that dies with the process
 //! says whether it still runs.
 
-use std::collections::BTreeSet;
 use std::fs::{self, File, TryLockError};
 use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -12,7 +11,6 @@ use std::time::{Duration, Instant};
 
 use blueflame_core::event::Process;
 use blueflame_core::money::Spend;
-use rustix::process::Signal;
 use serde::{Deserialize, Serialize};
 
 use super::messages::Report;
@@ -320,23 +318,10 @@ impl Directory {
             Err(DirectoryError::Held { .. }) => return Ok(0),
             Err(error) => return Err(error),
         };
-        let mut ended = BTreeSet::new();
-        let until = Instant::now() + LEFTOVERS;
-        loop {
-            let left = process_tree::with_environment(MARK, &self.mark());
-            if left.is_empty() {
-                return Ok(ended.len());
-            }
-            if Instant::now() > until {
-                let pids: Vec<u32> = left.iter().map(|process| process.pid).collect();
-                return Err(DirectoryError::Leftovers { path: self.root.clone(), pids });
-            }
-            for process in left {
-                let _ = process_tree::signal(&process, Signal::KILL);
-                ended.insert(process.pid);
-            }
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        process_tree::end_marked(MARK, &self.mark(), LEFTOVERS).map_err(|left| {
+            let pids: Vec<u32> = left.iter().map(|process| process.pid).collect();
+            DirectoryError::Leftovers { path: self.root.clone(), pids }
+        })
     }
 
     /// The place of the control socket, which the agent is not told of and has

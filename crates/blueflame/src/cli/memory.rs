@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand, ValueEnum};
+use blueflame_core::memory::Kind;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Args, Subcommand};
 
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
@@ -26,17 +28,18 @@ pub enum Memory {
     Show(MemoryShow),
     /// Forget notes, or all that sessions left, for good
     ///
-    /// What is forgotten is not worked out again from the journals. `bd` keeps an
-    /// empty issue in its place, closed.
+    /// What is forgotten is not worked out again from the journals, and not taken over
+    /// from elsewhere. A copy that `bd` has of it is emptied and closed.
     Forget(MemoryForget),
     /// Write the notes as beads, one JSON object a line
     Export(MemoryExport),
     /// Take over notes that were exported elsewhere
     ///
-    /// Of two notes on the same thing the newer one stays. Lines that are no notes of
-    /// Blue Flame's are passed over and counted.
+    /// Of two notes on the same thing the newer one stays, and what you wanted
+    /// forgotten stays forgotten. Lines that are no notes of Blue Flame's are passed
+    /// over and counted.
     Import(MemoryImport),
-    /// Make a place for the copy that `bd` gets
+    /// Agree that `bd` gets a copy, and make a place for it
     Init(MemoryInit),
 }
 
@@ -44,8 +47,8 @@ pub enum Memory {
 #[derive(Debug, Default, Args)]
 pub struct MemoryList {
     /// Only notes of this kind
-    #[arg(long, value_enum, value_name = "KIND")]
-    pub kind: Option<NoteKind>,
+    #[arg(long, value_parser = kinds(), value_name = "KIND")]
+    pub kind: Option<Kind>,
     /// Only failures that nobody has put right
     #[arg(long)]
     pub unresolved: bool,
@@ -90,7 +93,7 @@ pub struct MemoryImport {
 
 #[derive(Debug, Args)]
 pub struct MemoryInit {
-    /// Let `bd` make its `.beads` directory in this repository
+    /// Let `bd` get a copy, and make its `.beads` directory if there is none
     #[arg(long, required = true)]
     pub beads: bool,
     /// Do it without asking
@@ -98,15 +101,10 @@ pub struct MemoryInit {
     pub yes: bool,
 }
 
-/// The kinds of notes, as people write them.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub enum NoteKind {
-    Failure,
-    Decision,
-    Pattern,
-    Session,
-    Cost,
-    Result,
+/// The kinds of notes, by their names.
+fn kinds() -> impl TypedValueParser<Value = Kind> {
+    PossibleValuesParser::new(Kind::ALL.map(Kind::name))
+        .try_map(|name| Kind::named(&name).ok_or("there is no such kind"))
 }
 
 pub const MEMORY_EXAMPLES: &str = "\

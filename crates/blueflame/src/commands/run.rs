@@ -27,6 +27,7 @@ use crate::file_system::Remote;
 use crate::history;
 use crate::journal::{Header, Writer};
 use crate::memory::Remembering;
+use crate::narrate::{self, plain};
 use crate::people::{Decisions, Respondent, Terminal};
 use crate::projections::Projections;
 use crate::prove::record::{self, Installed};
@@ -76,6 +77,7 @@ pub fn start(
     let remembering = Remembering::of(&loaded, store.store());
     let Begun { session, directory } =
         begin_session(loaded, store, purpose, asking, ready.boundary, watch)?;
+    let remembering = remembering.after(session.warned());
     let id = directory.id();
     eprintln!("session {id} begins; `blueflame status` shows it from another terminal");
     let left = runtime()?.block_on(session.run());
@@ -136,9 +138,13 @@ pub fn begin_session(
 /// Agents work without a skill or a memory that is not there, and the person
 /// should know.
 fn mention_what_is_missing(site: &Site) {
-    let skills = site.skills.complaints(&site.config.skills);
-    for warning in skills.iter().chain(site.recall.warnings()) {
-        eprintln!("warning: {warning}");
+    mention(&site.skills.complaints(&site.config.skills));
+    mention(site.recall.warnings());
+}
+
+fn mention(warnings: &[String]) {
+    for warning in warnings {
+        eprintln!("warning: {}", plain(warning));
     }
 }
 
@@ -176,8 +182,9 @@ pub fn go_on(
     left::stop_strays(store.store(), &id)?;
     let (journal, state, repaired) = session::reopen(&directory)?;
     let site = Arc::new(Site::new(loaded, directory, state.started_at, asking.manner(boundary))?);
+    let remembering = remembering.after(site.recall.warned());
     if let Some(end) = state.ended() {
-        eprintln!("session {id} has ended: {}", crate::narrate::ending(end));
+        eprintln!("session {id} has ended: {}", narrate::ending(end));
         // Whoever ended it may have died before tidying up.
         tidy::after_session(&site, &state);
         if store.store().sessions()?.first() == Some(&id) {
@@ -188,6 +195,7 @@ pub fn go_on(
             }
         }
         lock.release()?;
+        mention(site.recall.warnings());
         remembering.remember();
         return Ok(ExitCode::SUCCESS);
     }

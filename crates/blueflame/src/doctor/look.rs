@@ -1,6 +1,7 @@
 //! One look for each thing.
 
 use std::collections::BTreeSet;
+use std::env;
 use std::path::{Path, PathBuf};
 
 use blueflame_core::config::Config;
@@ -15,10 +16,12 @@ use crate::amounts;
 use crate::config_file::Loaded;
 use crate::executor::Version;
 use crate::file_system::FileSystem;
-use crate::free_memory;
 use crate::git::{Git, GitError};
 use crate::landing::Landing;
+use crate::memory::Keeper;
+use crate::memory::mirror::{self, Pending, Unusable};
 use crate::narrate;
+use crate::people::sheet::count;
 use crate::prove::record;
 use crate::sandbox;
 use crate::skills::{self, Person};
@@ -54,7 +57,8 @@ pub fn examine(place: &Place<'_>, looked: &[Looked]) -> Vec<Finding> {
             findings.extend(workspaces(loaded));
             findings.extend(proof(loaded));
             findings.push(skills(loaded));
-            findings.extend(memory(&loaded.config));
+            findings.extend(memory(loaded));
+            findings.extend(free_memory(&loaded.config));
         }
         None => findings.push(Finding::missing(
             "configuration",
@@ -271,20 +275,62 @@ fn skills(loaded: &Loaded) -> Finding {
     }
 }
 
-fn memory(config: &Config) -> Option<Finding> {
+/// Where notes are kept, how many there are, and whether `bd` gets a copy; nothing if
+/// there can be none anyway.
+fn memory(loaded: &Loaded) -> Option<Finding> {
+    let keeper = Keeper::of(&Store::find(&loaded.repository).ok()?);
+    let notebook = match keeper.look() {
+        Ok(notebook) => notebook,
+        Err(error) => return Some(Finding::warning("memory", error.to_string(), None)),
+    };
+    let says = if notebook.is_empty() {
+        "no notes yet".to_owned()
+    } else {
+        let notes = count(notebook.len(), "note");
+        let sessions = count(notebook.sessions().len(), "session");
+        format!("{notes} of {sessions} in `{}`", keeper.file().display())
+    };
+    let Some(config) = &loaded.config.memory else {
+        let says = format!("off, by `beads.enabled`: nothing new is remembered; {says}");
+        return Some(Finding::good("memory", says));
+    };
+    if !config.mirror {
+        return Some(Finding::good("memory", format!("{says}; no copy for `bd`")));
+    }
+    let path = env::var_os("PATH").unwrap_or_default();
+    let place = mirror::Place::of(&loaded.repository);
+    let pending = Pending::read(keeper.root());
+    Some(match (mirror::is_agreed(&place, &path), pending) {
+        (Ok(()), None) => Finding::good("memory", format!("{says}; `bd` gets a copy")),
+        (Ok(()), Some(Pending { since, why })) => {
+            let says = format!("{says}; `bd` is behind since {since}: {why}");
+            Finding::warning("memory", says, Some("nothing has to be done: it is tried again"))
+        }
+        (Err(why), _) => {
+            let fix = match why {
+                Unusable::NotInstalled => "install `bd`, or turn `beads.mirror` off",
+                Unusable::HalfMade(_) => "`bd init` makes one; or remove the directory",
+                _ => "blueflame memory init --beads",
+            };
+            Finding::warning("memory", format!("{says}; no copy: {why}"), Some(fix))
+        }
+    })
+}
+
+fn free_memory(config: &Config) -> Option<Finding> {
     let each = config.concurrency.memory_per_agent_mb?;
     let workers = config.concurrency.workers;
-    Some(match free_memory::free_mb() {
-        None => Finding::warning("memory", "how much is free cannot be told", None),
+    Some(match crate::free_memory::free_mb() {
+        None => Finding::warning("free memory", "how much is free cannot be told", None),
         Some(free) => {
             let says = format!("{free} MB free, {each} MB for each agent");
             let fit = free / each.max(1);
             if fit < u64::from(workers) {
                 let fix = "nothing has to be done: fewer agents will run at a time";
                 let says = format!("{says}: room for {fit} of {workers} workers");
-                Finding::warning("memory", says, Some(fix))
+                Finding::warning("free memory", says, Some(fix))
             } else {
-                Finding::good("memory", says)
+                Finding::good("free memory", says)
             }
         }
     })

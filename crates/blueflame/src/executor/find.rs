@@ -8,7 +8,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use super::{Executor, Version};
-use crate::bounded_run::{self, RunError};
+use crate::bounded_run::{self, Bounds, RunError};
 
 /// How long a program may take to say its version.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -90,7 +90,8 @@ fn ask_version(program: &Path, patience: Duration) -> Result<String, String> {
         .env("HOME", home.path())
         .env("TMPDIR", home.path())
         .current_dir(home.path());
-    match bounded_run::run(&mut command, patience, MOST_READ) {
+    let bounds = Bounds { patience, most: MOST_READ, stop: None };
+    match bounded_run::run(&mut command, bounds) {
         Ok(ran) if ran.status.success() => Ok(ran.stdout),
         Ok(ran) => Err(format!("{}: {}", ran.status, ran.stderr.trim())),
         Err(RunError::TimedOut(patience)) => {

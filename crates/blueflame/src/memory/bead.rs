@@ -7,7 +7,7 @@ use blueflame_core::memory::wording::clipped;
 use blueflame_core::memory::{Kind, Note, Standing};
 use jiff::Timestamp;
 use ring::digest::{SHA256, digest};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
 /// The first part of every id.
@@ -28,34 +28,34 @@ pub const LABEL: &str = "blueflame";
 pub struct Bead {
     pub id: String,
     pub title: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_absent")]
     pub description: String,
     pub status: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_absent")]
     pub priority: u8,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_absent")]
     pub issue_type: String,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub closed_at: Option<Timestamp>,
-    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[serde(default, deserialize_with = "or_absent", skip_serializing_if = "String::is_empty")]
     pub close_reason: String,
-    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[serde(default, deserialize_with = "or_absent", skip_serializing_if = "String::is_empty")]
     pub closed_by_session: String,
-    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[serde(default, deserialize_with = "or_absent", skip_serializing_if = "String::is_empty")]
     pub created_by: String,
-    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[serde(default, deserialize_with = "or_absent", skip_serializing_if = "String::is_empty")]
     pub external_ref: String,
-    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[serde(default, deserialize_with = "or_absent", skip_serializing_if = "String::is_empty")]
     pub source_system: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_absent")]
     pub labels: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compaction_level: Option<u8>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub original_size: Option<u64>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_absent")]
     pub metadata: Metadata,
 }
 
@@ -64,6 +64,13 @@ pub struct Bead {
 pub struct Metadata {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blueflame: Option<Note>,
+}
+
+/// Some keepers write `null` for what is not there.
+pub(super) fn or_absent<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(
+    value: D,
+) -> Result<T, D::Error> {
+    Ok(Option::deserialize(value)?.unwrap_or_default())
 }
 
 impl Bead {
@@ -234,8 +241,16 @@ mod tests {
         assert_eq!(bead.clone().note(), Some(note()));
         bead.metadata = Metadata::default();
         assert_eq!(bead.clone().note(), Some(note()));
-        bead.description = "Somebody else's.".into();
-        assert_eq!(bead.note(), None);
+        let mut others = bead.clone();
+        others.description = "Somebody else's.".into();
+        assert_eq!(others.note(), None);
+        // And whatever a keeper has nothing for.
+        let mut value = serde_json::to_value(&bead).unwrap();
+        for key in ["external_ref", "close_reason", "closed_by_session", "labels", "metadata"] {
+            value[key] = Value::Null;
+        }
+        let line = format!("{value}\n");
+        assert_eq!(read_lines(line.as_bytes()), (vec![note()], Skipped::default()));
     }
 
     #[test]

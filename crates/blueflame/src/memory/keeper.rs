@@ -27,7 +27,10 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// What the notes were made from, beside them.
 const SEEN: &str = "seen.json";
 
-/// Notes that are not as they were written, set aside.
+/// What the person wanted forgotten, beside them.
+const FORGOTTEN: &str = "forgotten";
+
+/// Notes that are not as they were written, set aside; later ones with a number.
 const DAMAGED: &str = "issues.jsonl.damaged";
 
 /// Why notes cannot be read or kept.
@@ -62,19 +65,37 @@ impl From<MemoryError> for Failure {
 /// What is remembered, by the configuration.
 #[derive(Clone, Copy, Debug)]
 pub struct Terms<'c> {
-    pub reasons: Reasons,
+    /// `None` if journals are not looked at: the notes are what was written.
+    journals: Option<Journals>,
+    decay: Option<&'c Decay>,
+}
+
+/// What is taken from journals.
+#[derive(Clone, Copy, Debug)]
+struct Journals {
+    reasons: Reasons,
     /// Whether a session that goes on is remembered as far as it got.
-    pub unfinished: bool,
-    pub decay: Option<&'c Decay>,
+    unfinished: bool,
 }
 
 impl<'c> Terms<'c> {
     pub fn of(config: &'c Memory) -> Terms<'c> {
         Terms {
-            reasons: if config.include_failure_notes { Reasons::Kept } else { Reasons::LeftOut },
-            unfinished: config.archive_after_wave,
+            journals: Some(Journals {
+                reasons: if config.include_failure_notes {
+                    Reasons::Kept
+                } else {
+                    Reasons::LeftOut
+                },
+                unfinished: config.archive_after_wave,
+            }),
             decay: config.decay.as_ref(),
         }
+    }
+
+    /// Where nothing new is remembered.
+    pub fn as_it_is() -> Terms<'static> {
+        Terms { journals: None, decay: None }
     }
 }
 
@@ -126,6 +147,11 @@ impl Keeper {
         self.root.join("issues.jsonl")
     }
 
+    /// Where it says what is forgotten.
+    pub fn forgotten_file(&self) -> PathBuf {
+        self.root.join(FORGOTTEN)
+    }
+
     pub fn root(&self) -> &Path {
         &self.root
     }
@@ -133,7 +159,8 @@ impl Keeper {
     /// Brings the notes up to date: whatever journals say that is not in them yet
     /// is added, and what is old is shortened.
     pub fn catch_up(&self, terms: &Terms<'_>) -> Result<CaughtUp, MemoryError> {
-        if !self.root.exists() && self.store.sessions()?.is_empty() {
+        let nothing_to_read = terms.journals.is_none() || self.store.sessions()?.is_empty();
+        if nothing_to_read && !self.root.exists() {
             return Ok(CaughtUp {
                 notebook: Notebook::default(),
                 forgotten: Forgotten::default(),
@@ -152,14 +179,18 @@ impl Keeper {
         Ok(notebook)
     }
 
-    /// Takes over notes of others.
+    /// Takes over notes of others. What is forgotten stays so.
     pub fn import(
         &self,
         terms: &Terms<'_>,
-        notes: Vec<Note>,
+        mut notes: Vec<Note>,
     ) -> Result<(CaughtUp, Imported), MemoryError> {
         let _lock = self.lock("LOCK")?;
-        self.bring_up(terms, |notebook| notebook.import(notes))
+        let forgotten = self.forgotten()?;
+        let all = notes.len();
+        notes.retain(|note| !forgotten.has(note));
+        let forgotten = all - notes.len();
+        self.bring_up(terms, |notebook| Imported { forgotten, ..notebook.import(notes) })
     }
 
     /// Forgets for good.
@@ -171,12 +202,10 @@ impl Keeper {
         let _lock = self.lock("LOCK")?;
         let mut forgotten = self.forgotten()?;
         add(&mut forgotten);
+        forgotten.followed(&self.read()?.notebook);
         // The list first: whoever dies after this has forgotten all the same.
-        atomic_file::replace(
-            &self.root.join("forgotten"),
-            forgotten.text().as_bytes(),
-            Durability::Power,
-        )?;
+        let list = self.forgotten_file();
+        atomic_file::replace(&list, forgotten.text().as_bytes(), Durability::Power)?;
         self.bring_up(terms, |_| ()).map(|(caught_up, ())| caught_up)
     }
 
@@ -194,28 +223,14 @@ impl Keeper {
         // Notes that were lost are somewhere in the journals.
         let trusted = whole && !altered && seen.written.is_some();
         let seen = if trusted { seen } else { Seen::default() };
-        // Another version may read more out of a journal.
-        let terms_now = format!("{} {terms:?}", env!("CARGO_PKG_VERSION"));
-        let mut now =
-            Seen { terms: terms_now, journals: BTreeMap::new(), written: seen.written.clone() };
-        let same_terms = seen.terms == now.terms;
-        for session in self.store.sessions()? {
-            let journal = self.store.session(&session).journal();
-            let length = fs::metadata(&journal).map_or(0, |it| it.len());
-            if !same_terms || seen.journals.get(&session) != Some(&length) {
-                match harvested(&journal, terms) {
-                    Ok(Some(notes)) => notebook.replace(&session, notes),
-                    Ok(None) => {}
-                    Err(error) => {
-                        warnings
-                            .push(format!("nothing is remembered of session {session}: {error}"));
-                        // It is read again next time.
-                        continue;
-                    }
-                }
+        let mut now = match terms.journals {
+            Some(journals) => {
+                // Another version may read more out of a journal.
+                let said = format!("{} {terms:?}", env!("CARGO_PKG_VERSION"));
+                self.read_journals(journals, said, &seen, &mut notebook, &mut warnings)?
             }
-            now.journals.insert(session, length);
-        }
+            None => seen.clone(),
+        };
         let before = notebook.clone();
         let changed = change(&mut notebook);
         if now == seen && notebook == before && notebook.notes().all(|note| !forgotten.has(note)) {
@@ -232,12 +247,13 @@ impl Keeper {
             if altered {
                 warnings.push(format!(
                     "`{}` is not what was last written to it: what the journals say is taken \
-                     from them again, and what it was is kept as `{DAMAGED}`",
+                     from them again",
                     self.file().display()
                 ));
             }
             if altered || (!whole && !bytes.is_empty()) {
-                atomic_file::replace(&self.root.join(DAMAGED), &bytes, Durability::Power)?;
+                let aside = self.set_aside(&bytes)?;
+                warnings.push(format!("what it was is kept as `{}`", aside.display()));
             }
             // Whoever dies between the two has damaged nothing, only seen nothing.
             let _ = fs::remove_file(self.root.join(SEEN));
@@ -249,6 +265,52 @@ impl Keeper {
             atomic_file::replace(&self.root.join(SEEN), &text, Durability::Process)?;
         }
         Ok((CaughtUp { notebook, forgotten, warnings }, changed))
+    }
+
+    /// Adds what journals say that were not read yet, or were shorter then.
+    fn read_journals(
+        &self,
+        journals: Journals,
+        terms: String,
+        seen: &Seen,
+        notebook: &mut Notebook,
+        warnings: &mut Vec<String>,
+    ) -> Result<Seen, MemoryError> {
+        let same_terms = seen.terms == terms;
+        let mut now = Seen { terms, journals: BTreeMap::new(), written: seen.written.clone() };
+        for session in self.store.sessions()? {
+            let journal = self.store.session(&session).journal();
+            let length = fs::metadata(&journal).map_or(0, |it| it.len());
+            if !same_terms || seen.journals.get(&session) != Some(&length) {
+                match harvested(&journal, journals) {
+                    Ok(Some(notes)) => notebook.replace(&session, notes),
+                    Ok(None) => {}
+                    Err(error) => {
+                        warnings
+                            .push(format!("nothing is remembered of session {session}: {error}"));
+                        // It is read again next time.
+                        continue;
+                    }
+                }
+            }
+            now.journals.insert(session, length);
+        }
+        Ok(now)
+    }
+
+    /// Keeps what cannot be used, beside what was kept before.
+    fn set_aside(&self, bytes: &[u8]) -> Result<PathBuf, MemoryError> {
+        let mut path = self.root.join(DAMAGED);
+        let mut number = 1;
+        while path.symlink_metadata().is_ok() {
+            if fs::read(&path).is_ok_and(|kept| kept == bytes) {
+                return Ok(path);
+            }
+            number += 1;
+            path = self.root.join(format!("{DAMAGED}.{number}"));
+        }
+        atomic_file::replace(&path, bytes, Durability::Power)?;
+        Ok(path)
     }
 
     fn read(&self) -> Result<OnDisk, MemoryError> {
@@ -267,17 +329,18 @@ impl Keeper {
             warnings.push(format!("the last line of `{}` was torn", path.display()));
         }
         if !unreadable.is_empty() {
-            let lines: Vec<String> = unreadable.iter().map(ToString::to_string).collect();
+            let numbers: Vec<String> = unreadable.iter().map(ToString::to_string).collect();
+            let lines = if numbers.len() == 1 { "line" } else { "lines" };
             warnings.push(format!(
-                "`{}` cannot be read in line {}; what it was is kept as `{DAMAGED}`",
+                "`{}` cannot be read in {lines} {}",
                 path.display(),
-                lines.join(", ")
+                numbers.join(", ")
             ));
         }
         // Only notes are ever written to it.
         if others > 0 {
             warnings.push(format!(
-                "`{}` has {} of something else in it; what it was is kept as `{DAMAGED}`",
+                "`{}` has {} of something else in it",
                 path.display(),
                 count(others, "line")
             ));
@@ -287,7 +350,7 @@ impl Keeper {
     }
 
     fn forgotten(&self) -> Result<Forgotten, MemoryError> {
-        let path = self.root.join("forgotten");
+        let path = self.forgotten_file();
         match fs::read_to_string(&path) {
             Ok(text) => Ok(Forgotten::read(&text)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Forgotten::default()),
@@ -327,7 +390,7 @@ impl Keeper {
 }
 
 /// What a journal leaves to know; `None` if it is too early to say.
-fn harvested(journal: &Path, terms: &Terms<'_>) -> Result<Option<Vec<Note>>, HistoryError> {
+fn harvested(journal: &Path, terms: Journals) -> Result<Option<Vec<Note>>, HistoryError> {
     let mut harvest = Harvest::default();
     let folded = history::fold(journal, None, |moment| {
         if let Some(before) = moment.before {

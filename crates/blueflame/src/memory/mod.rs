@@ -12,9 +12,11 @@ mod keeper;
 pub mod mirror;
 mod recall;
 mod remembering;
+mod warned;
 
 pub use bead::{Bead, Skipped, id as bead_id, read_lines, write_lines};
 pub use forgotten::Forgotten;
 pub use keeper::{CaughtUp, Keeper, MemoryError, Terms};
 pub use recall::Recall;
 pub use remembering::{Copied, Remembering};
+pub use warned::Warned;

@@ -9,6 +9,7 @@ use blueflame_core::memory::context::{self, Context, Reader};
 use blueflame_core::memory::{Notebook, learned};
 
 use super::keeper::{Keeper, Terms};
+use super::warned::Warned;
 use crate::store::Store;
 
 /// A worker has one task and needs less than a planner.
@@ -19,6 +20,7 @@ pub struct Recall {
     notebook: Notebook,
     tokens: usize,
     warnings: Vec<String>,
+    warned: Warned,
 }
 
 impl Recall {
@@ -32,23 +34,26 @@ impl Recall {
                 let mut notebook = caught_up.notebook;
                 // Its own history reaches its agents by shorter ways.
                 notebook.retain(|note| Some(&note.session) != session);
-                Recall { notebook, tokens, warnings: caught_up.warnings }
+                Recall { notebook, tokens, ..Recall::warning(caught_up.warnings) }
             }
-            Err(error) => Recall {
-                warnings: vec![format!("nothing is remembered of earlier sessions: {error}")],
-                ..Recall::default()
-            },
+            Err(error) => {
+                let why = format!("nothing is remembered of earlier sessions: {error}");
+                Recall::warning(vec![why])
+            }
         }
+    }
+
+    fn warning(warnings: Vec<String>) -> Recall {
+        let warned = Warned::default();
+        Recall { warnings: warned.news(warnings), warned, ..Recall::default() }
     }
 
     /// The same without bringing anything up to date, for those who only look.
     pub fn as_it_is(store: &Store, config: Option<&Memory>) -> Recall {
         let Some(config) = config else { return Recall::default() };
         match Keeper::of(store).look() {
-            Ok(notebook) => {
-                Recall { notebook, tokens: config.context_tokens, warnings: Vec::new() }
-            }
-            Err(error) => Recall { warnings: vec![error.to_string()], ..Recall::default() },
+            Ok(notebook) => Recall { notebook, tokens: config.context_tokens, ..Recall::default() },
+            Err(error) => Recall::warning(vec![error.to_string()]),
         }
     }
 
@@ -58,8 +63,14 @@ impl Recall {
         learned::learn(&self.notebook, &config.estimates, &config.executors.chains, &by_hand)
     }
 
+    /// What the person should hear before anything else happens.
     pub fn warnings(&self) -> &[String] {
         &self.warnings
+    }
+
+    /// What need not be told again later.
+    pub fn warned(&self) -> &Warned {
+        &self.warned
     }
 
     pub fn for_planner(&self, goal: &str) -> Option<Context> {

@@ -4,13 +4,15 @@
 use std::env;
 use std::path::PathBuf;
 
-use blueflame_core::config::{Memory, Mirror};
+use blueflame_core::config::Memory;
 use jiff::Timestamp;
 
 use super::keeper::{CaughtUp, Keeper, Terms};
-use super::mirror::{self, Bd, Mirrored, Patience, Pending, Unusable};
-use crate::commands::run::runtime;
+use super::mirror::{self, Bd, Mirrored, Patience, Pending, Place, Unusable};
+use super::warned::Warned;
 use crate::config_file::Loaded;
+use crate::interrupts::Interrupts;
+use crate::narrate::plain;
 use crate::people::sheet::count;
 use crate::stderr::eprintln;
 use crate::store::Store;
@@ -22,6 +24,7 @@ pub struct Remembering {
     repository: PathBuf,
     /// `None` if nothing is remembered.
     config: Option<Memory>,
+    warned: Warned,
 }
 
 /// What became of the copy for `bd`.
@@ -34,7 +37,11 @@ pub enum Copied {
     Done(Mirrored),
     /// It is tried again next time.
     Failed(String),
+    /// So is this; the person had enough of waiting.
+    Interrupted,
 }
+
+const INTERRUPTED: &str = "interrupted";
 
 impl Remembering {
     pub fn of(loaded: &Loaded, store: &Store) -> Remembering {
@@ -42,7 +49,14 @@ impl Remembering {
             keeper: Keeper::of(store),
             repository: loaded.repository.clone(),
             config: loaded.config.memory.clone(),
+            warned: Warned::default(),
         }
+    }
+
+    /// The same, which does not say again what the person was told.
+    #[must_use]
+    pub fn after(self, warned: &Warned) -> Remembering {
+        Remembering { warned: warned.clone(), ..self }
     }
 
     /// Saves what there is to know by now, and says so in a line.
@@ -58,62 +72,42 @@ impl Remembering {
                 return;
             }
         };
-        for warning in &caught_up.warnings {
-            eprintln!("warning: {warning}");
+        for warning in self.warned.news(caught_up.warnings.iter().cloned()) {
+            eprintln!("warning: {}", plain(&warning));
         }
         let notes = count(caught_up.notebook.len(), "note");
-        let copied = self.copy_unless_interrupted(caught_up);
-        eprintln!("memory: {notes} (`blueflame memory`){}", copied.told());
+        let copied = self.copy(&caught_up, Patience::default());
+        eprintln!("memory: {notes} kept here (`blueflame memory`){}", copied.told());
         copied.warn();
     }
 
-    /// Brings the copy up to date while the person has the patience. The session has
-    /// left a handler for Ctrl-C behind, so nothing else would end this.
-    fn copy_unless_interrupted(&self, caught_up: CaughtUp) -> Copied {
-        let failed = |why: &str| Copied::Failed(why.to_owned());
-        let (tell, told) = tokio::sync::oneshot::channel();
-        let copier = self.clone();
-        std::thread::spawn(move || tell.send(copier.copy(&caught_up, Patience::default())));
-        let Ok(runtime) = runtime() else { return failed("there is no runtime to wait in") };
-        runtime.block_on(async {
-            tokio::select! {
-                done = told => done.unwrap_or_else(|_| failed("it broke off")),
-                _ = tokio::signal::ctrl_c() => failed("interrupted"),
-            }
-        })
-    }
-
-    /// Brings the copy up to date, and says only what went wrong.
-    pub fn copy_and_warn(&self, caught_up: &CaughtUp) {
-        self.copy(caught_up, Patience::default()).warn();
-    }
-
-    /// Brings the copy up to date, if there is to be one.
+    /// Brings the copy up to date, if there is to be one. An interrupt ends it.
     pub fn copy(&self, caught_up: &CaughtUp, patience: Patience) -> Copied {
-        let mirror = self.config.as_ref().map_or(Mirror::Never, |config| config.mirror);
-        if mirror == Mirror::Never {
+        if !self.config.as_ref().is_some_and(|config| config.mirror) {
             return Copied::NotWanted;
         }
         let path = env::var_os("PATH").unwrap_or_default();
-        if !mirror::directory(&self.repository).is_dir() {
-            let installed = crate::executor::find::in_path("bd", &path).is_some();
-            let why = if installed { Unusable::NotInitialised } else { Unusable::NotInstalled };
-            return Copied::Nowhere(why);
-        }
-        if mirror == Mirror::Usual
-            && let Err(why) = mirror::refuse_what_is_brought_along(&self.repository)
-        {
+        let place = Place::of(&self.repository);
+        if let Err(why) = mirror::is_agreed(&place, &path) {
             return Copied::Nowhere(why);
         }
         let done = self.keeper.alone("MIRROR", || {
-            let bd = match Bd::identify(&path, &self.repository, patience.call) {
+            let stop = match Interrupts::listen() {
+                Ok(stop) => stop,
+                Err(error) => return Copied::Failed(error.to_string()),
+            };
+            let bd = match Bd::identify(&path, &place, patience.call, Some(&stop)) {
                 Ok(bd) => bd,
+                Err(Unusable::NoAnswer { error, .. }) if error.interrupted => {
+                    return Copied::Interrupted;
+                }
                 Err(why @ Unusable::NoAnswer { .. }) => return Copied::Failed(why.to_string()),
                 Err(why) => return Copied::Nowhere(why),
             };
             let CaughtUp { notebook, forgotten, .. } = caught_up;
             match mirror::reconcile(&bd, notebook, forgotten, patience.all) {
                 Ok(done) => Copied::Done(done),
+                Err(error) if error.interrupted => Copied::Interrupted,
                 Err(error) => Copied::Failed(error.to_string()),
             }
         });
@@ -125,6 +119,7 @@ impl Remembering {
                 self.keep_pending(&format!("there was no time for {}", count(*left, "note")));
             }
             Copied::Failed(why) => self.keep_pending(why),
+            Copied::Interrupted => self.keep_pending(INTERRUPTED),
         }
         copied
     }
@@ -137,16 +132,19 @@ impl Remembering {
 }
 
 impl Copied {
-    fn warn(&self) {
+    /// Says what went wrong, if anything did.
+    pub fn warn(&self) {
+        let behind = "`bd` has no full copy of the notes, and gets it next time";
         match self {
-            Copied::Failed(why) => eprintln!(
-                "warning: `bd` has no full copy of the notes, and gets it next time: {why}"
-            ),
+            Copied::Failed(why) => eprintln!("warning: {behind}: {why}"),
+            Copied::Interrupted => eprintln!("warning: {behind}: {INTERRUPTED}"),
             Copied::Nowhere(why @ Unusable::BroughtAlong { .. }) => eprintln!(
-                "warning: {why}; if you trust it, write `beads: {{mirror: true}}` into the \
-                 configuration"
+                "warning: {why}; if you trust it, say so: `blueflame memory init --beads`"
             ),
-            _ => {}
+            Copied::Nowhere(why @ Unusable::HalfMade(_)) => {
+                eprintln!("warning: `bd` gets no copy of the notes: {why}; `bd init` makes one");
+            }
+            Copied::NotWanted | Copied::Nowhere(_) | Copied::Done(_) => {}
         }
     }
 
@@ -155,16 +153,17 @@ impl Copied {
         match self {
             Copied::NotWanted
             | Copied::Failed(_)
-            | Copied::Nowhere(Unusable::BroughtAlong { .. }) => String::new(),
-            Copied::Nowhere(Unusable::NotInstalled) => {
-                "; no `bd`, so they are kept here alone".to_owned()
+            | Copied::Interrupted
+            | Copied::Nowhere(Unusable::BroughtAlong { .. } | Unusable::HalfMade(_)) => {
+                String::new()
             }
-            Copied::Nowhere(Unusable::NotInitialised) => {
-                "; `bd` gets a copy once there is a `.beads` (`blueflame memory init --beads`)"
+            Copied::Nowhere(Unusable::NotInstalled) => " alone: `bd` is not installed".to_owned(),
+            Copied::Nowhere(Unusable::NotInitialised | Unusable::NotAgreed) => {
+                "; `bd` gets a copy once you agreed to it: `blueflame memory init --beads`"
                     .to_owned()
             }
             Copied::Nowhere(why @ (Unusable::NotBeads { .. } | Unusable::NoAnswer { .. })) => {
-                format!("; they are kept here alone: {why}")
+                format!(" alone: {why}")
             }
             Copied::Done(Mirrored { created, updated, closed, left }) => {
                 let rest = match left {

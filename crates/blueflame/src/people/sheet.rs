@@ -173,10 +173,7 @@ pub(super) enum Keep {
     End,
 }
 
-/// A number with its word: `1 task`, `3 tasks`.
-pub fn count(number: usize, one: &str) -> String {
-    if number == 1 { format!("1 {one}") } else { format!("{number} {one}s") }
-}
+pub use blueflame_core::memory::wording::count;
 
 #[cfg(test)]
 mod tests {

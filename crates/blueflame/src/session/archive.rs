@@ -22,7 +22,7 @@ pub fn after_cycle(session: &Session) {
             Ok(caught_up) => caught_up.warnings,
             Err(error) => vec![format!("what the last cycle left to know was not saved: {error}")],
         };
-        for warning in warnings {
+        for warning in site.recall.warned().news(warnings) {
             post.send(Occurrence::Warning(warning));
         }
     });

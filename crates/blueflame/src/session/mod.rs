@@ -60,6 +60,7 @@ use crate::attempt::messages::Command;
 use crate::failure::{Failure, Kind};
 use crate::free_memory;
 use crate::journal::Writer;
+use crate::memory::Warned;
 use crate::people::{Respondent, Unanswered};
 use crate::projections::{ProjectionError, Projections};
 use crate::repo_lock::RepoLock;
@@ -349,6 +350,11 @@ impl Session {
     }
 
     /// Work that other parts of the session set in motion.
+    /// What the person was told of what is remembered.
+    pub(crate) fn warned(&self) -> &Warned {
+        self.site.recall.warned()
+    }
+
     fn parts(&self) -> (Arc<Site>, Post) {
         (Arc::clone(&self.site), self.post.clone())
     }

@@ -22,6 +22,8 @@ use blueflame_core::skill::{self, Found, Handed, Verdict, Why};
 use blueflame_core::yaml::closest;
 use serde::{Deserialize, Serialize};
 
+use crate::narrate::plain;
+
 pub use copy::{FOLDER, SET, write};
 use folder::Candidate;
 pub use folder::Skill;
@@ -152,7 +154,9 @@ impl Skills {
         let left_out = self.left_out.iter().map(|LeftOut { name, place, why, .. }| {
             format!("left out: {name} from {place}: {why}")
         });
-        given.chain(left_out).collect::<Vec<_>>().join("\n")
+        // Folders may have any name.
+        let lines = given.chain(left_out).map(|line| plain(&line).into_owned());
+        lines.collect::<Vec<_>>().join("\n")
     }
 
     /// What a person should hear of the names in the configuration: those that are
@@ -170,7 +174,8 @@ impl Skills {
 
     fn missed(&self, name: &str, all: &BTreeSet<&str>) -> String {
         if let Some(LeftOut { place, why, .. }) = self.left_out.iter().find(|it| it.name == name) {
-            return format!("the skill `{name}` in {place} cannot be used: {why}");
+            let why = format!("the skill `{name}` in {place} cannot be used: {why}");
+            return plain(&why).into_owned();
         }
         let hint = match closest(name, all.iter().copied()) {
             Some(meant) => format!(" Did you mean `{meant}`?"),

@@ -99,6 +99,15 @@ fn what_the_repository_brings_along_is_not_trusted_unless_that_is_said() {
     assert!(page.contains("a link leads out of it"), "{page}");
 }
 
+#[test]
+fn a_folder_cannot_steer_the_terminal_by_its_name() {
+    let machine = Machine::new();
+    machine.skill("home/.claude/skills", "x\u{1b}[2J\nforged for worker");
+    let page = machine.look("").page();
+    assert!(page.starts_with("left out: x\\u{1b}[2J\\nforged for worker from"), "{page}");
+    assert!(!page.contains(['\u{1b}', '\n']), "{page}");
+}
+
 fn config(yaml: &str) -> config::Skills {
     config::read(format!("schema_version: 2\n{yaml}").as_bytes()).config.unwrap().skills
 }

@@ -297,19 +297,10 @@ pub struct Memory {
     pub include_failure_notes: bool,
     /// The most tokens that a planner is told; a worker gets a quarter.
     pub context_tokens: usize,
-    pub mirror: Mirror,
+    /// Whether `bd` gets a copy, once the person agreed to it on their machine.
+    pub mirror: bool,
     /// `None` when memories stay as they are.
     pub decay: Option<Decay>,
-}
-
-/// Whether `bd` gets a copy of what is remembered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mirror {
-    Never,
-    /// Nobody said anything: where it runs nothing that a repository brings along.
-    Usual,
-    /// The person wrote that it does, and so accepts what comes with it.
-    Wanted,
 }
 
 #[derive(Clone, Debug)]

@@ -8,6 +8,7 @@
 
 mod assets;
 mod encoded;
+mod hiding;
 mod history;
 mod key_shapes;
 mod key_values;
@@ -23,6 +24,7 @@ mod work;
 use std::collections::BTreeSet;
 use std::fmt;
 
+pub use hiding::without_keys;
 pub use work::{Commit, FileChange, FileKind, Line, Lines, Side, Time, TooMuch, Work};
 
 use crate::ids::Oid;

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 
 use super::note::{Figure, Kind, Note, Standing};
 use super::pattern;
-use super::wording::{first_line, line};
+use super::wording::{count, first_line, line};
 use crate::event::{End, Event};
 use crate::gate::{
     Answer, ChangesetAnswer, Gate, PlanAnswer, SessionAnswer, ValidationAnswer, ValidatorAnswer,
@@ -280,10 +280,10 @@ fn session(state: &State, end: End, at: Timestamp) -> Note {
         tasks.iter().partition(|task| task.step() == Step::Merged);
     let seconds = at.duration_since(state.started_at).as_secs();
     let mut text = format!(
-        "{} of {} tasks landed in {} cycles, {seconds} s and {}",
+        "{} of {} landed in {}, {seconds} s and {}",
         landed.len(),
-        tasks.len(),
-        state.cycle,
+        count(tasks.len(), "task"),
+        count(state.cycle as usize, "cycle"),
         state.crew.spent().cost
     );
     if !left.is_empty() {
@@ -305,7 +305,7 @@ fn cost(state: &State, at: Timestamp) -> Option<Note> {
         return None;
     }
     let total = state.crew.spent();
-    let title = format!("{} for {} agent runs", total.cost, state.crew.past().len());
+    let title = format!("{} for {}", total.cost, count(state.crew.past().len(), "agent run"));
     let note = Note::new(&state.session, "session", Kind::Cost, at, &title);
     let lines: Vec<String> = figures.iter().map(told_figure).collect();
     Some(Note { figures, ..note.saying(&lines.join("\n")) })

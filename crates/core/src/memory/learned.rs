@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Notebook;
 use super::note::{Figure, Kind, Note};
+use super::wording::count;
 use crate::forecast::{Estimate, Estimates};
 use crate::ids::{ExecutorName, Role};
 use crate::money::Usd;
@@ -160,8 +161,8 @@ pub(super) fn table(notebook: &Notebook) -> Option<String> {
             let seconds = median(samples.iter().map(|sample| sample.seconds));
             let cost = Usd::from_micros(median(samples.iter().map(|sample| sample.micros)));
             (runs > 0).then(|| {
-                let role = role.name();
-                format!("- a {role} by {executor}: {seconds} s and {cost}, from {runs} runs")
+                let (role, runs) = (role.name(), count(runs as usize, "run"));
+                format!("- a {role} by {executor}: {seconds} s and {cost}, from {runs}")
             })
         })
         .collect();

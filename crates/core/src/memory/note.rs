@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::wording;
 use crate::ids::{ExecutorName, GroupName, Role, SessionId, TaskId};
+use crate::inspection::without_keys;
 use crate::lock_path::LockPath;
 
 /// The longest text of a note, in bytes. Longer ones are cut where they are made.
@@ -47,6 +48,11 @@ pub enum Kind {
 impl Kind {
     pub const ALL: [Kind; 6] =
         [Kind::Failure, Kind::Decision, Kind::Pattern, Kind::Session, Kind::Cost, Kind::Result];
+
+    /// The kind of this name.
+    pub fn named(name: &str) -> Option<Kind> {
+        Kind::ALL.into_iter().find(|kind| kind.name() == name)
+    }
 
     pub fn name(self) -> &'static str {
         match self {
@@ -144,7 +150,7 @@ impl Note {
             kind,
             session: session.clone(),
             at,
-            title: wording::line(title, LONGEST_TITLE),
+            title: wording::line(&without_keys(title), LONGEST_TITLE),
             text: String::new(),
             task: None,
             group: None,
@@ -160,7 +166,9 @@ impl Note {
 
     #[must_use]
     pub fn saying(mut self, text: &str) -> Note {
-        self.text = wording::clipped(text, LONGEST_TEXT);
+        // What is not kept need not be looked at, but a key is only known as a whole.
+        let text = wording::clipped(text, 2 * LONGEST_TEXT);
+        self.text = wording::clipped(&without_keys(&text), LONGEST_TEXT);
         self
     }
 
@@ -177,11 +185,12 @@ impl Note {
     }
 
     /// The same within the bounds that every note of ours keeps, whoever made this
-    /// one: no larger, and without characters that nobody sees.
+    /// one: no larger, without characters that nobody sees, and without keys.
     #[must_use]
     pub fn bounded(self) -> Note {
         let seen = |text: &str| -> String {
-            text.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect()
+            let seen = text.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t'));
+            without_keys(&seen.collect::<String>())
         };
         Note {
             title: wording::clipped(&seen(&self.title), LONGEST_TITLE),
@@ -224,4 +233,35 @@ fn first<T>(all: impl IntoIterator<Item = T>, room: usize, size: impl Fn(&T) -> 
 
 pub(super) fn size(text: &str) -> u64 {
     text.len() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_key_is_in_a_note_however_it_came_to_be() {
+        let token = concat!("ghp_", "0123456789abcdefghijklmnopqrstuvwxyz");
+        let session = SessionId::new("ses-20260206-143022").unwrap();
+        let at = Timestamp::UNIX_EPOCH;
+        let long = format!("{} {token}", "x".repeat(LONGEST_TEXT - 20));
+        for text in [format!("with {token}\nand {token}"), long] {
+            let made = Note::new(&session, "x", Kind::Decision, at, &text).saying(&text);
+            let taken_over = Note {
+                title: text.clone(),
+                text: text.clone(),
+                causes: vec![text.clone()],
+                ..made.clone()
+            };
+            let cause = super::super::pattern::cause("failed", &text);
+            for note in
+                [made, taken_over.bounded(), Note::new(&session, "x", Kind::Cost, at, &cause)]
+            {
+                let all = format!("{} {} {:?}", note.title, note.text, note.causes);
+                // Not even the beginning of one.
+                assert!(!all.contains("ghp_"), "{all}");
+            }
+            assert!(!cause.contains("ghp_"), "{cause}");
+        }
+    }
 }

@@ -22,6 +22,8 @@ pub struct Imported {
     pub known: usize,
     /// Known by what is no key of ours.
     pub refused: usize,
+    /// Forgotten here, and so left alone.
+    pub forgotten: usize,
 }
 
 impl Notebook {

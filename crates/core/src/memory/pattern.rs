@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use super::note::{Kind, Note};
 use super::wording;
+use crate::inspection::without_keys;
 
 /// How many failures make a pattern.
 const ENOUGH: usize = 2;
@@ -18,7 +19,7 @@ const NAMED: usize = 8;
 /// What went wrong, in words that are the same whenever it is the same: the first
 /// line, without the numbers and names that differ from one time to the next.
 pub(super) fn cause(result: &str, notes: &str) -> String {
-    let said: String = wording::first_line(notes)
+    let said: String = without_keys(wording::first_line(notes))
         .split_whitespace()
         .map(|word| if is_of_the_day(word) { "#" } else { word })
         .collect::<Vec<_>>()
@@ -52,7 +53,8 @@ fn pattern(cause: &str, failures: &[&Note]) -> Option<Note> {
     let last = newest.first()?;
     let mut sessions: Vec<&str> = newest.iter().map(|note| note.session.as_str()).collect();
     sessions.dedup();
-    let title = format!("{} times in {} sessions: {cause}", failures.len(), sessions.len());
+    let (times, sessions) = (failures.len(), wording::count(sessions.len(), "session"));
+    let title = format!("{times} times in {sessions}: {cause}");
     let named: Vec<String> =
         newest.iter().take(NAMED).map(|note| format!("{} {}", note.session, note.title)).collect();
     let mut paths = Vec::new();

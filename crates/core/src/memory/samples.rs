@@ -66,7 +66,7 @@ pub fn whole_session(number: u32) -> Vec<Note> {
         note(number, "decision-1", Kind::Decision, &format!("rejected changeset {number}"))
             .saying("It has no tests.\nit held:\ntask-002: Another thing"),
         note(number, "session", Kind::Session, &format!("goal {number}: some tasks did not land"))
-            .saying("2 of 3 tasks landed in 1 cycles, 60 s and $1.35"),
+            .saying("2 of 3 tasks landed in 1 cycle, 60 s and $1.35"),
         cost(number, 200 + u64::from(number % 10), 450_000),
     ]
 }

@@ -34,7 +34,7 @@ fn an_old_result_becomes_a_line_of_its_session_and_an_old_failure_one_line() {
     let first = book.get(&super::key(session(0).as_str(), "session", Kind::Session)).unwrap();
     assert_eq!(
         first.text,
-        "2 of 3 tasks landed in 1 cycles, 60 s and $1.35\nlanded:\n\
+        "2 of 3 tasks landed in 1 cycle, 60 s and $1.35\nlanded:\n\
          task-002: Another thing, number 0\ntask-003: A third thing, number 0"
     );
     assert!(first.shortened_from.is_some());
@@ -48,6 +48,24 @@ fn an_old_result_becomes_a_line_of_its_session_and_an_old_failure_one_line() {
     assert_eq!(book.notes().filter(|note| note.kind == Kind::Decision).count(), 8);
     let pattern = book.notes().find(|note| note.kind == Kind::Pattern).unwrap();
     assert_eq!(pattern.title, "8 times in 8 sessions: did not finish: ran out of time");
+}
+
+#[test]
+fn one_is_one_and_many_are_many() {
+    let twice =
+        ["task-001", "task-002"].map(|task| failure(1, task, "Do it", Standing::Unresolved));
+    let pattern = |notes: Vec<Note>| {
+        let book = settled(notes);
+        book.notes().find(|note| note.kind == Kind::Pattern).unwrap().title.clone()
+    };
+    let once_more = failure(2, "task-001", "Do it", Standing::Unresolved);
+    assert!(pattern(twice.to_vec()).starts_with("2 times in 1 session: "));
+    assert!(pattern([&twice[..], &[once_more]].concat()).starts_with("3 times in 2 sessions: "));
+    let mut one = cost(1, 60, 450_000);
+    one.figures[0].finished = 1;
+    let table = |notes: Vec<Note>| learned::table(&Notebook::new(notes)).unwrap();
+    assert!(table(vec![one]).ends_with("from 1 run"));
+    assert!(table(vec![cost(1, 60, 450_000)]).ends_with("from 2 runs"));
 }
 
 #[test]

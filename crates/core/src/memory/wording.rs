@@ -10,6 +10,11 @@ pub fn line(text: &str, most: usize) -> String {
     clipped(&words.join(" "), most)
 }
 
+/// A number with its word: `1 task`, `3 tasks`.
+pub fn count(number: usize, one: &str) -> String {
+    if number == 1 { format!("1 {one}") } else { format!("{number} {one}s") }
+}
+
 /// The first line of a text.
 pub fn first_line(text: &str) -> &str {
     text.trim().lines().next().unwrap_or("").trim()

@@ -139,15 +139,49 @@ mod tests {
         assert!(chosen("", &["brainstorming"], false)[0].contains("nobody to ask"));
     }
 
+    const ORCHESTRATING: [&str; 5] = [
+        "subagent-driven-development",
+        "dispatching-parallel-agents",
+        "using-git-worktrees",
+        "finishing-a-development-branch",
+        "executing-plans",
+    ];
+
+    /// The whole of Superpowers, and somebody who never wrote a line about it.
+    #[test]
+    fn without_any_configuration_a_worker_gets_three_skills_and_none_that_orchestrates() {
+        let harmless = [
+            "brainstorming",
+            "receiving-code-review",
+            "requesting-code-review",
+            "systematic-debugging",
+            "test-driven-development",
+            "using-superpowers",
+            "verification-before-completion",
+            "writing-plans",
+            "writing-skills",
+        ];
+        let all = [&harmless[..], &ORCHESTRATING].concat();
+        for yaml in ["", "skills: {}\n", "superpowers: {enabled: true}\n"] {
+            let said = chosen(yaml, &all, true);
+            let of_workers: Vec<&String> =
+                said.iter().filter(|line| line.contains("Worker")).collect();
+            assert_eq!(
+                of_workers,
+                [
+                    "systematic-debugging: [Worker]",
+                    "test-driven-development: [Worker]",
+                    "verification-before-completion: [Worker]",
+                ]
+            );
+            let refused = said.iter().filter(|line| line.contains("which only Blue Flame does"));
+            assert_eq!(refused.count(), ORCHESTRATING.len(), "{said:?}");
+        }
+    }
+
     #[test]
     fn no_configuration_gives_anyone_a_skill_that_acts_as_the_orchestrator() {
-        for name in [
-            "subagent-driven-development",
-            "dispatching-parallel-agents",
-            "using-git-worktrees",
-            "finishing-a-development-branch",
-            "executing-plans",
-        ] {
+        for name in ORCHESTRATING {
             let yaml = format!(
                 "superpowers: {{skills: [{name}]}}\nskills: {{planner: [{name}], worker: \
                  [{name}], validator: [{name}], merger: [{name}]}}\n"

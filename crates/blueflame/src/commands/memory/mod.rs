@@ -7,19 +7,24 @@ use std::path::Path;
 
 use blueflame_core::ids::SessionId;
 use blueflame_core::lock_path::LockPath;
-use blueflame_core::memory::{Kind, Note, Notebook};
+use blueflame_core::memory::{Note, Notebook};
 
 use crate::atomic_file::{self, Durability};
-use crate::cli::{Common, Memory, MemoryArguments, MemoryForget, MemoryList, MemoryShow, NoteKind};
+use crate::cli::{Common, Memory, MemoryArguments, MemoryForget, MemoryList, MemoryShow};
 use crate::config_file::{self, Loaded};
 use crate::failure::{self, Failure};
-use crate::memory::mirror::Pending;
-use crate::memory::{self, CaughtUp, Keeper, Recall, Remembering, Terms};
+use crate::memory::mirror::{
+    Mirrored, Patience, Pending, Place, Standing, StateDirectory, Unusable,
+};
+use crate::memory::{self, CaughtUp, Copied, Keeper, Recall, Remembering, Terms};
 use crate::narrate::plain;
 use crate::people::sheet::count;
 use crate::stderr::eprintln;
 use crate::stdout;
 use crate::store::Store;
+
+const NOTHING_NEW: &str =
+    "note: `beads.enabled` is false: nothing new is remembered, and no agent is told anything";
 
 pub fn run(arguments: &MemoryArguments, common: &Common) -> Result<(), Failure> {
     let loaded = config_file::load(common.config.as_deref())?;
@@ -44,17 +49,20 @@ struct Desk<'a> {
 }
 
 impl Desk<'_> {
-    fn terms(&self) -> Result<Terms<'_>, Failure> {
-        self.loaded.config.memory.as_ref().map(Terms::of).ok_or_else(|| {
-            Failure::new(failure::Kind::Usage, "nothing is remembered in this repository")
-                .hint("`beads.enabled: false` in the configuration says so")
-        })
+    /// Notes that there are can be looked at and forgotten whatever the configuration
+    /// says of new ones.
+    fn terms(&self) -> Terms<'_> {
+        match &self.loaded.config.memory {
+            Some(config) => Terms::of(config),
+            None => Terms::as_it_is(),
+        }
     }
 
     fn notes(&self) -> Result<CaughtUp, Failure> {
-        let caught_up = self.keeper.catch_up(&self.terms()?)?;
-        for warning in &caught_up.warnings {
-            eprintln!("warning: {}", plain(warning));
+        let caught_up = self.keeper.catch_up(&self.terms())?;
+        warn(&caught_up.warnings);
+        if self.loaded.config.memory.is_none() {
+            eprintln!("{NOTHING_NEW}");
         }
         Ok(caught_up)
     }
@@ -62,7 +70,7 @@ impl Desk<'_> {
     fn list(&self, arguments: &MemoryList) -> Result<(), Failure> {
         let notebook = self.notes()?.notebook;
         let wanted = |note: &&Note| {
-            arguments.kind.is_none_or(|kind| note.kind == kind_of(kind))
+            arguments.kind.is_none_or(|kind| note.kind == kind)
                 && (!arguments.unresolved || note.is_unresolved())
         };
         let mut notes: Vec<&Note> = notebook.notes().filter(wanted).collect();
@@ -86,11 +94,12 @@ impl Desk<'_> {
     }
 
     fn show_context(&self, arguments: &MemoryShow) -> Result<(), Failure> {
-        self.terms()?;
-        let recall = Recall::of(self.store, self.loaded.config.memory.as_ref(), None);
-        for warning in recall.warnings() {
-            eprintln!("warning: {}", plain(warning));
+        let config = self.loaded.config.memory.as_ref();
+        if config.is_none() {
+            eprintln!("{NOTHING_NEW}");
         }
+        let recall = Recall::of(self.store, config, None);
+        warn(recall.warnings());
         let context = if arguments.locks.is_empty() {
             recall.for_planner(&arguments.task)
         } else {
@@ -112,7 +121,7 @@ impl Desk<'_> {
     }
 
     fn forget(&self, arguments: &MemoryForget) -> Result<(), Failure> {
-        let terms = self.terms()?;
+        let terms = self.terms();
         let before = self.notes()?.notebook;
         let mut sessions: Vec<SessionId> = Vec::new();
         let mut notes: Vec<&Note> = Vec::new();
@@ -137,13 +146,14 @@ impl Desk<'_> {
         })?;
         let gone = before.notes().filter(|note| after.notebook.get(&note.key).is_none()).count();
         eprintln!("{} forgotten", count(gone, "note"));
-        self.copy(&after);
-        Ok(())
+        self.copy(&after, "what `bd` had of that is emptied too")
     }
 
     fn export(&self, file: Option<&Path>) -> Result<(), Failure> {
         let notebook = self.notes()?.notebook;
-        let bytes = memory::write_lines(notebook.notes())
+        // It goes to others: within the bounds of today, whoever kept it.
+        let notes: Vec<Note> = notebook.notes().map(|note| note.clone().bounded()).collect();
+        let bytes = memory::write_lines(&notes)
             .map_err(|error| Failure::new(failure::Kind::Internal, error))?;
         let Some(file) = file else { return stdout::write(&String::from_utf8_lossy(&bytes)) };
         atomic_file::replace(file, &bytes, Durability::Power)
@@ -163,14 +173,24 @@ impl Desk<'_> {
             return Err(Failure::new(failure::Kind::Usage, why)
                 .hint("`blueflame memory export` writes such a file"));
         }
-        let (after, imported) = self.keeper.import(&self.terms()?, notes)?;
+        let (after, imported) = self.keeper.import(&self.terms(), notes)?;
+        warn(&after.warnings);
         eprintln!(
             "{} new, {} newer than ours, {} known already",
             imported.new, imported.newer, imported.known
         );
         if imported.refused > 0 {
             let notes = count(imported.refused, "note");
-            eprintln!("warning: {notes} not taken over: their keys are none of ours");
+            eprintln!("warning: {notes} not taken over, known by what is no key of ours");
+        }
+        if imported.forgotten > 0 {
+            let notes = count(imported.forgotten, "note");
+            let list = self.keeper.forgotten_file();
+            eprintln!("note: {notes} left out, because you wanted that forgotten");
+            eprintln!(
+                "hint: to have one back, take its line out of `{}` and import again",
+                list.display()
+            );
         }
         if skipped.others > 0 {
             eprintln!("note: {} of others passed over", count(skipped.others, "line"));
@@ -179,13 +199,42 @@ impl Desk<'_> {
             let lines = skipped.unreadable.len() + usize::from(skipped.torn);
             eprintln!("warning: {} could not be read", count(lines, "line"));
         }
-        self.copy(&after);
-        Ok(())
+        self.copy(&after, "`bd` has a copy of all notes")
     }
 
     /// What changed here changes in the copy, too.
-    fn copy(&self, caught_up: &CaughtUp) {
-        Remembering::of(self.loaded, self.store).copy_and_warn(caught_up);
+    fn copy(&self, caught_up: &CaughtUp, done: &str) -> Result<(), Failure> {
+        let copied = Remembering::of(self.loaded, self.store).copy(caught_up, Patience::default());
+        copied.warn();
+        match copied {
+            Copied::Interrupted => return Err(Failure::new(failure::Kind::Interrupted, "")),
+            Copied::Done(Mirrored { left: 0, .. }) => eprintln!("{done}"),
+            // It may have been on before.
+            Copied::NotWanted if self.agreed() => {
+                eprintln!("note: what `bd` has stays as it is: `beads.mirror` is not on");
+            }
+            Copied::Nowhere(why @ (Unusable::NotInstalled | Unusable::NotAgreed))
+                if self.beads().standing() == Standing::Ready =>
+            {
+                eprintln!("note: what `bd` has stays as it is for now: {why}");
+            }
+            Copied::NotWanted | Copied::Nowhere(_) | Copied::Done(_) | Copied::Failed(_) => {}
+        }
+        Ok(())
+    }
+
+    fn agreed(&self) -> bool {
+        StateDirectory::here().consent(&self.beads()).is_some()
+    }
+
+    fn beads(&self) -> Place {
+        Place::of(&self.loaded.repository)
+    }
+}
+
+fn warn(warnings: &[String]) {
+    for warning in warnings {
+        eprintln!("warning: {}", plain(warning));
     }
 }
 
@@ -209,16 +258,5 @@ fn find<'n>(notebook: &'n Notebook, asked: &str) -> Result<&'n Note, Failure> {
             Err(Failure::new(failure::Kind::Usage, why)
                 .hint(format!("say more: {}", ids.join(", "))))
         }
-    }
-}
-
-fn kind_of(kind: NoteKind) -> Kind {
-    match kind {
-        NoteKind::Failure => Kind::Failure,
-        NoteKind::Decision => Kind::Decision,
-        NoteKind::Pattern => Kind::Pattern,
-        NoteKind::Session => Kind::Session,
-        NoteKind::Cost => Kind::Cost,
-        NoteKind::Result => Kind::Result,
     }
 }

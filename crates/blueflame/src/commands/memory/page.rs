@@ -101,8 +101,8 @@ pub fn context(context: &Context) -> String {
     for line in context.text.lines() {
         let _ = writeln!(page, "{}", plain(line));
     }
-    let tokens = context.text.len().div_ceil(BYTES_PER_TOKEN);
-    let _ = writeln!(page, "\n(about {tokens} tokens, {})", count(context.told, "note"));
+    let tokens = count(context.text.len().div_ceil(BYTES_PER_TOKEN), "token");
+    let _ = writeln!(page, "\n(about {tokens}, {})", count(context.told, "note"));
     page
 }
 

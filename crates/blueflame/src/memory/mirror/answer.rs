@@ -3,19 +3,21 @@
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::super::bead::or_absent;
+
 /// An issue, as far as it matters here.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct Row {
     pub id: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_absent")]
     pub title: String,
     #[serde(default)]
     pub description: Option<String>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_absent")]
     pub status: String,
     #[serde(default)]
     pub labels: Option<Vec<String>>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_absent")]
     pub external_ref: String,
 }
 
@@ -100,7 +102,12 @@ mod tests {
             assert_eq!(rows.len(), 1, "{text}");
             assert_eq!((rows[0].id.as_str(), rows[0].is_closed()), ("x-1", false));
         }
-        assert_eq!(rows(data("null").unwrap()).unwrap(), []);
+        // Issues of others have nothing there, and do not hide ours.
+        let mixed = format!(r#"[{{"id":"x-0","title":null,"external_ref":null}},{row}]"#);
+        let rows_of = |text: &str| rows(data(text).unwrap()).unwrap();
+        let refs: Vec<String> = rows_of(&mixed).into_iter().map(|it| it.external_ref).collect();
+        assert_eq!(refs, ["", "k"]);
+        assert_eq!(rows_of("null"), []);
         assert!(data("").unwrap_err().contains("nothing"));
         assert!(data("usage: bd").unwrap_err().contains("not JSON"));
         assert!(rows(data("[1]").unwrap()).is_err());

@@ -16,7 +16,8 @@ pub enum Change {
     Close { id: String, reason: String },
 }
 
-/// In an order that does not depend on that of the rows.
+/// In an order that does not depend on that of the rows: what nobody should read any
+/// more comes first, because a later one may fail or be out of time.
 pub fn changes(rows: &[Row], notebook: &Notebook, forgotten: &Forgotten) -> Vec<Change> {
     // Should there be two of one key, the one that came first is ours.
     let mut known: BTreeMap<&str, &Row> = BTreeMap::new();
@@ -27,6 +28,14 @@ pub fn changes(rows: &[Row], notebook: &Notebook, forgotten: &Forgotten) -> Vec<
         }
     }
     let mut changes = Vec::new();
+    let mut gone: Vec<&Row> = rows.iter().filter(|row| !row.is_deleted()).collect();
+    gone.retain(|row| {
+        forgotten.was_taken_away(&row.external_ref) && notebook.get(&row.external_ref).is_none()
+    });
+    gone.sort_by_key(|row| (&row.external_ref, &row.id));
+    for row in gone {
+        bring(row, Box::new(emptied(&row.external_ref)), &mut changes);
+    }
     // One that it cannot take would keep all others from it. What was taken over
     // from others in earlier versions was not looked at.
     for note in notebook.notes().filter(|note| note.has_sound_key()) {
@@ -36,11 +45,6 @@ pub fn changes(rows: &[Row], notebook: &Notebook, forgotten: &Forgotten) -> Vec<
             // The person deleted it there.
             Some(row) if row.is_deleted() => {}
             Some(row) => bring(row, bead, &mut changes),
-        }
-    }
-    for (key, row) in known {
-        if forgotten.has_key(key) && !row.is_deleted() {
-            bring(row, Box::new(emptied(key)), &mut changes);
         }
     }
     changes

@@ -4,23 +4,27 @@
 //! What it has is listed, and whatever is missing, different or open is created,
 //! updated or closed, one call at a time. So a mirror that was cut short anywhere
 //! is made good by doing it again, and doing it once more changes nothing.
-//! Nothing is ever written into `.beads` but by `bd`, and nothing is initialised
-//! unless the person asks for it.
+//! Nothing is ever written into `.beads` but by `bd`, and nothing is run or
+//! initialised there unless the person agreed to it on this machine.
 
 mod answer;
 mod brought;
 mod changes;
+mod consent;
 mod pending;
+mod place;
 mod program;
 
-use std::path::{Path, PathBuf};
+use std::ffi::OsString;
 use std::time::{Duration, Instant};
 
 use blueflame_core::memory::Notebook;
 
-pub use self::brought::refuse as refuse_what_is_brought_along;
+pub use self::brought::along as brought_along;
 use self::changes::{Change, changes};
+pub use self::consent::{Brought, StateDirectory};
 pub use self::pending::Pending;
+pub use self::place::{Place, Standing};
 pub use self::program::{Bd, BdError, INIT, Unusable};
 use super::Forgotten;
 
@@ -49,14 +53,26 @@ pub struct Mirrored {
     pub left: usize,
 }
 
-/// Where the beads of a repository are.
-pub fn directory(repository: &Path) -> PathBuf {
-    repository.join(".beads")
+/// Whether `bd` is there, and the person agreed to what it would do.
+pub fn is_agreed(place: &Place, path: &OsString) -> Result<(), Unusable> {
+    if !Bd::is_installed(path) {
+        return Err(Unusable::NotInstalled);
+    }
+    match place.standing() {
+        Standing::Nothing => return Err(Unusable::NotInitialised),
+        Standing::HalfMade => return Err(Unusable::HalfMade(place.directory.clone())),
+        Standing::Ready => {}
+    }
+    let consent = StateDirectory::here().consent(place).ok_or(Unusable::NotAgreed)?;
+    match (consent.brought, brought_along(place)) {
+        (Brought::Refused, Some(what)) => Err(Unusable::BroughtAlong { what }),
+        (Brought::Refused, None) | (Brought::Accepted, _) => Ok(()),
+    }
 }
 
 /// Makes `bd` say what the notes say.
 pub fn reconcile(
-    bd: &Bd,
+    bd: &Bd<'_>,
     notebook: &Notebook,
     forgotten: &Forgotten,
     all: Duration,

@@ -26,6 +26,8 @@ impl Pending {
 
     /// Keeps that it is behind; the first time counts.
     pub fn keep(root: &Path, now: Timestamp, why: &str) -> Result<(), AtomicError> {
+        // Nobody wants to read fractions of a second.
+        let now = Timestamp::from_second(now.as_second()).unwrap_or(now);
         let since = Pending::read(root).map_or(now, |earlier| earlier.since);
         let pending = Pending { since, why: why.to_owned() };
         let text = serde_json::to_vec(&pending).unwrap_or_default();

@@ -2,17 +2,19 @@
 
 use std::env;
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::super::bead::{Bead, LABEL};
 use super::answer::{self, Row};
-use crate::bounded_run::{self, Ran};
+use super::place::Place;
+use crate::bounded_run::{self, Bounds, Ran, RunError};
 use crate::executor::Version;
 use crate::executor::find;
+use crate::interrupts::Interrupts;
 
 const NAME: &str = "bd";
 
@@ -27,12 +29,19 @@ pub enum Unusable {
     #[error("`{}` is not the `bd` of Beads: {why}", path.display())]
     NotBeads { path: PathBuf, why: String },
     /// It may be the right one, in trouble.
-    #[error("`{}` does not say who it is: {why}", path.display())]
-    NoAnswer { path: PathBuf, why: String },
+    #[error("`{}` does not say who it is: {}", path.display(), error.why)]
+    NoAnswer { path: PathBuf, error: BdError },
     #[error("`bd` is installed, but the repository has no `.beads`")]
     NotInitialised,
+    #[error(
+        "`{}` has no database in it: a `bd init` did not come to its end, or it came with the \
+         repository", .0.display()
+    )]
+    HalfMade(PathBuf),
+    #[error("you have not agreed yet that `bd` gets a copy of the notes")]
+    NotAgreed,
     #[error("`bd` gets no copy of the notes: {what}")]
-    BroughtAlong { what: String },
+    BroughtAlong { what: &'static str },
 }
 
 /// A call that did not do what it was for.
@@ -41,30 +50,39 @@ pub enum Unusable {
 pub struct BdError {
     pub call: String,
     pub why: String,
+    /// Whether the person had it ended.
+    pub interrupted: bool,
 }
 
 /// A `bd` that is one.
 #[derive(Clone, Debug)]
-pub struct Bd {
+pub struct Bd<'s> {
     path: PathBuf,
-    repository: PathBuf,
+    place: Place,
     patience: Duration,
+    stop: Option<&'s Interrupts>,
     pub version: String,
 }
 
-impl Bd {
-    /// Finds the program and makes sure that it is the one.
+impl<'s> Bd<'s> {
+    /// Whether there is a program of this name at all.
+    pub fn is_installed(path: &OsString) -> bool {
+        find::in_path(NAME, path).is_some()
+    }
+
+    /// Finds the program and makes sure that it is the one. An interrupt ends whatever
+    /// it does.
     pub fn identify(
         path: &OsString,
-        repository: &Path,
+        place: &Place,
         patience: Duration,
-    ) -> Result<Bd, Unusable> {
+        stop: Option<&'s Interrupts>,
+    ) -> Result<Bd<'s>, Unusable> {
         let path = find::in_path(NAME, path).ok_or(Unusable::NotInstalled)?;
         let path = path.canonicalize().unwrap_or(path);
-        let mut bd =
-            Bd { path, repository: repository.to_owned(), patience, version: String::new() };
+        let mut bd = Bd { path, place: place.clone(), patience, stop, version: String::new() };
         let stranger = |why: String| Unusable::NotBeads { path: bd.path.clone(), why };
-        let silent = |error: BdError| Unusable::NoAnswer { path: bd.path.clone(), why: error.why };
+        let silent = |error| Unusable::NoAnswer { path: bd.path.clone(), error };
         // Programs of other makers have this name, and answer otherwise.
         let said = bd.run(&["version", "--json"]).map_err(silent)?.stdout;
         let value = answer::data(&said).map_err(stranger)?;
@@ -137,18 +155,21 @@ impl Bd {
     fn run(&self, words: &[&str]) -> Result<Ran, BdError> {
         let call = words.first().copied().unwrap_or_default();
         let mut command = Command::new(&self.path);
-        command.args(words).current_dir(&self.repository).env_clear();
+        command.args(words).current_dir(&self.place.home).env_clear();
         for name in ["PATH", "HOME", "USER", "LOGNAME", "LANG", "TMPDIR", "XDG_CONFIG_HOME"] {
             command.envs(env::var_os(name).map(|value| (name, value)));
         }
         command
-            .env("BEADS_DIR", super::directory(&self.repository))
+            .env("BEADS_DIR", &self.place.directory)
             .env("BEADS_ACTOR", LABEL)
             .env("BD_JSON_ENVELOPE", "1")
             .env("BD_NON_INTERACTIVE", "1")
             .env("RUST_LOG", "off");
-        let ran = bounded_run::run(&mut command, self.patience, MOST_READ)
-            .map_err(|error| failed(call, error.to_string()))?;
+        let bounds = Bounds { patience: self.patience, most: MOST_READ, stop: self.stop };
+        let ran = bounded_run::run(&mut command, bounds).map_err(|error| BdError {
+            interrupted: matches!(error, RunError::Interrupted),
+            ..failed(call, error.to_string())
+        })?;
         let complaint =
             || answer::complaint(&ran.stdout).or_else(|| answer::complaint(&ran.stderr));
         if ran.status.success() {
@@ -169,7 +190,8 @@ pub const INIT: [&str; 6] =
 
 /// The words that say what is in a bead. Each is one word, whatever it begins with.
 fn content(bead: &Bead) -> Vec<String> {
-    let metadata = serde_json::to_string(&bead.metadata).unwrap_or_default();
+    // What is not named stays as it was there, so that nothing must be named as well.
+    let metadata = json!({ LABEL: bead.metadata.blueflame });
     vec![
         format!("--title={}", bead.title),
         format!("--description={}", bead.description),
@@ -180,5 +202,5 @@ fn content(bead: &Bead) -> Vec<String> {
 }
 
 fn failed(call: &str, why: String) -> BdError {
-    BdError { call: call.to_owned(), why }
+    BdError { call: call.to_owned(), why, interrupted: false }
 }

@@ -122,6 +122,8 @@ def main(words):
         )
         check(len(found) == 4 and "-q" in words and not rest, "init would do too much")
         os.mkdir(beads)
+        if not MODE.get("half"):
+            os.mkdir(os.path.join(beads, "embeddeddolt"))
         return
     check(os.path.isdir(beads), "no beads database found")
     issues = read("issues.json", {})
@@ -132,7 +134,9 @@ def main(words):
         found, _ = flags(words, known)
         check(found.get("--limit") == "0" and "--all" in found, "the list would be cut")
         label = found["--label"]
-        say([it for it in issues.values() if label in it["labels"]])
+        ours = [it for it in issues.values() if label in it["labels"]]
+        # Somebody else may use the same label.
+        say([{"id": "x-0", "title": "t", "external_ref": None, "labels": [label]}] + ours)
     elif verb == "create":
         known = ["--title", "--description", "--type", "--priority", "--metadata", "--labels",
                  "--external-ref"]
@@ -150,7 +154,10 @@ def main(words):
         known = ["--title", "--description", "--type", "--priority", "--metadata", "--set-labels"]
         found, rest = flags(words, {**{name: True for name in known}, "--json": False})
         check(rest[0] in issues, "no issue " + rest[0])
-        issues[rest[0]].update(content(found))
+        fields = content(found)
+        # What is not named stays.
+        fields["metadata"] = {**issues[rest[0]]["metadata"], **fields["metadata"]}
+        issues[rest[0]].update(fields)
         issues[rest[0]]["labels"] = labels(found["--set-labels"])
         write("issues.json", issues)
         say([issues[rest[0]]])
@@ -169,7 +176,8 @@ def main(words):
 def misbehave(how):
     if how == "hang":
         if os.fork() == 0:
-            time.sleep(600)
+            # One that leaves the group, as servers do.
+            os.setsid()
         time.sleep(600)
     elif how == "garbage":
         sys.stdout.buffer.write(b"\xff\xfe{[ not json\n" * 1000)
@@ -184,7 +192,8 @@ def misbehave(how):
 
 
 def strange_environment():
-    ours = {"BEADS_DIR", "BEADS_ACTOR", "BD_JSON_ENVELOPE", "BD_NON_INTERACTIVE"}
+    ours = {"BEADS_DIR", "BEADS_ACTOR", "BD_JSON_ENVELOPE", "BD_NON_INTERACTIVE",
+            "BLUEFLAME_RUN"}
     prefixes = ("BEADS_", "BD_", "CLAUDE", "ANTHROPIC", "BLUEFLAME")
     return [name for name in os.environ if name.startswith(prefixes) and name not in ours]
 

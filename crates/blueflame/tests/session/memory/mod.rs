@@ -123,7 +123,7 @@ fn the_second_session_knows_of_the_first_with_the_real_claude() {
 #[test]
 fn what_is_remembered_is_shown_forgotten_and_not_found_again() {
     let stage = stage("");
-    stage.run().exits(1).says("no `bd`, so they are kept here alone");
+    stage.run().exits(1).says("memory: 4 notes kept here (`blueflame memory`)");
     let before = notes(&stage);
     assert_eq!(kinds(&before), ["failure", "decision", "session", "cost"]);
     let bytes = fs::read(memory_file(&stage)).unwrap();
@@ -183,19 +183,25 @@ fn notes_that_somebody_took_away_come_back_from_the_journals() {
     let text = String::from_utf8(bytes.clone()).unwrap();
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
     let altered = "is not what was last written to it";
+    let mut number = 0;
     for (damaged, said) in [
         (String::new(), altered),
         (lines[..2].concat(), altered),
         (lines[1..].concat(), altered),
         (text.replacen("\"created_at\"", "\"made_at\"", 1), "has 1 line of something else in it"),
+        (text.replacen("{\"id\"", "[\"id\"", 2), "cannot be read in lines 1, 2"),
     ] {
         assert_ne!(damaged, text);
         fs::write(memory_file(&stage), &damaged).unwrap();
         let told = stage.blueflame(&["memory"]).exits(0).says(said);
         assert!(told.stdout.contains("4 notes"), "{told}");
         assert_eq!(fs::read(memory_file(&stage)).unwrap(), bytes, "{damaged}");
-        let aside = memory_file(&stage).with_extension("jsonl.damaged");
-        assert_eq!(fs::read_to_string(aside).unwrap(), damaged);
+        // Each of them, in a file of its own.
+        number += 1;
+        let name = if number == 1 { "damaged".into() } else { format!("damaged.{number}") };
+        let aside = memory_file(&stage).with_extension(format!("jsonl.{name}"));
+        assert_eq!(fs::read_to_string(&aside).unwrap(), damaged);
+        told.says(&format!("what it was is kept as `{}`", aside.display()));
         let again = stage.blueflame(&["memory"]).exits(0);
         assert!(!again.stderr.contains("warning"), "{again}");
     }
@@ -247,12 +253,145 @@ fn nothing_is_remembered_where_the_person_does_not_want_it() {
     let told = stage.run().exits(1);
     assert!(!told.stderr.contains("memory:"), "{told}");
     assert!(!memory_file(&stage).exists());
-    stage.blueflame(&["memory"]).exits(2).says("nothing is remembered").says("beads.enabled");
+    let off = "`beads.enabled` is false: nothing new is remembered";
+    let told = stage.blueflame(&["memory"]).exits(0).says(off);
+    assert!(told.stdout.contains("Nothing is remembered"), "{told}");
+    assert!(!memory_file(&stage).parent().unwrap().exists(), "looking made something");
+    stage.blueflame(&["memory", "show"]).exits(0).says(off).says("nothing to tell");
 
     let stage = self::stage("beads: {include_failure_notes: false}\n");
     stage.run().exits(1);
     let failure = notes(&stage).remove(0);
     assert_eq!((&failure["kind"], &failure["text"]), (&json!("failure"), &Value::Null));
+}
+
+/// What was remembered before is the person's, to look at and to forget.
+#[test]
+fn notes_from_before_can_be_used_where_nothing_new_is_remembered() {
+    let stage = stage("");
+    stage.run().exits(1);
+    let before = notes(&stage);
+    let config = stage.read("blueflame.yaml");
+    stage.write("blueflame.yaml", &format!("{config}\nbeads: {{enabled: false}}\n"));
+    stage.run().exits(1);
+    assert_eq!(notes(&stage), before, "nothing is new");
+    let failure = before[0]["id"].as_str().unwrap();
+    let doctor = stage.blueflame(&["doctor"]).stdout;
+    assert!(doctor.contains("off, by `beads.enabled`"), "{doctor}");
+    stage.blueflame(&["memory", "show", failure]).exits(0);
+    let exported = stage.blueflame(&["memory", "export"]).exits(0).stdout;
+    assert_eq!(exported.lines().count(), 4);
+    stage.blueflame(&["memory", "forget", failure]).exits(0).says("1 note forgotten");
+    assert_eq!(kinds(&notes(&stage)), ["decision", "session", "cost"]);
+    fs::write(stage.env.path("notes.jsonl"), exported).unwrap();
+    stage.blueflame(&["memory", "import", "../notes.jsonl"]).exits(0).says("3 known already");
+    // And later everything is as if it had never been off, but for what is forgotten.
+    stage.write("blueflame.yaml", &config);
+    let (first, other) = (before[0]["session"].as_str().unwrap(), stage.session_id());
+    let after = notes(&stage);
+    let of = |session: &str| {
+        let all = after.iter().filter(|note| note["session"] == session);
+        all.map(|note| note["kind"].as_str().unwrap()).collect::<Vec<_>>()
+    };
+    assert_eq!(of(first), ["decision", "session", "cost"]);
+    assert_eq!(of(&other), ["failure", "decision", "session", "cost"]);
+}
+
+/// Forgotten for good is also forgotten for whoever brings it back unasked.
+#[test]
+fn what_is_forgotten_is_not_imported_again_unless_the_person_says_so() {
+    let stage = stage("");
+    stage.run().exits(1);
+    stage.blueflame(&["memory", "export", "../notes.jsonl"]).exits(0).says("4 notes written");
+    let all = notes(&stage);
+    let (failure, key) = (all[0]["id"].as_str().unwrap(), all[0]["key"].as_str().unwrap());
+    stage.blueflame(&["memory", "forget", failure]).exits(0);
+    let import = || stage.blueflame(&["memory", "import", "../notes.jsonl"]).exits(0);
+    import()
+        .says("0 new, 0 newer than ours, 3 known already")
+        .says("1 note left out, because you wanted that forgotten")
+        .says("hint: to have one back, take its line out of");
+    assert_eq!(kinds(&notes(&stage)), ["decision", "session", "cost"]);
+    let list = memory_file(&stage).with_file_name("forgotten");
+    assert_eq!(fs::read_to_string(&list).unwrap(), format!("{key}\n"));
+    fs::write(&list, "").unwrap();
+    let told = import().says("1 new, 0 newer than ours, 3 known already");
+    assert!(!told.stderr.contains("left out"), "{told}");
+    assert_eq!(notes(&stage), all);
+}
+
+/// Who writes a key into an answer does not find it in any note.
+#[test]
+fn no_key_is_remembered_or_exported() {
+    let token = concat!("ghp_", "0123456789abcdefghijklmnopqrstuvwxyz");
+    let answers =
+        format!("plan: [{{replan: \"Use {token} for it.\"}}, approve]\nsession: [stop]\n");
+    let stage = stage("").decisions(&answers);
+    stage.run().exits(1);
+    let exported = stage.blueflame(&["memory", "export"]).exits(0).stdout;
+    let listed = stage.blueflame(&["memory", "list", "--json"]).exits(0).stdout;
+    let kept = fs::read_to_string(memory_file(&stage)).unwrap();
+    for text in [exported, listed, kept] {
+        assert!(text.contains("Use [hidden] for it."), "{text}");
+        assert!(!text.contains(token), "{text}");
+    }
+}
+
+#[test]
+fn doctor_tells_what_is_remembered_and_what_the_machine_has_left() {
+    let stage = stage("");
+    stage.run().exits(1);
+    let told = stage.blueflame(&["doctor", "--json"]);
+    let document: Value = serde_json::from_str(&told.stdout).unwrap();
+    let says = |subject: &str| {
+        let findings = document["findings"].as_array().unwrap().iter();
+        let mut of_it = findings.filter(|it| it["subject"] == subject);
+        let said = of_it.next().unwrap_or_else(|| panic!("{subject}: {document}"))["says"].clone();
+        assert!(of_it.next().is_none(), "{subject} is there twice");
+        said.as_str().unwrap().to_owned()
+    };
+    let file = memory_file(&stage).canonicalize().unwrap();
+    let expected = format!("4 notes of 1 session in `{}`; no copy for `bd`", file.display());
+    assert_eq!(says("memory"), expected);
+    assert!(says("free memory").contains("MB free"), "{document}");
+}
+
+/// Everybody who looks finds the same, at the beginning, between cycles and at the end.
+#[test]
+fn a_warning_about_memory_is_told_once_on_resume() {
+    let tasks = [task("task-001", "one", "src/a.txt"), task("task-002", "two", "src/b.txt")];
+    let script = Script::new()
+        .plans(&tasks)
+        .works("task-001", &[("src/a.txt", "a\n")])
+        .works("task-002", &[("src/b.txt", "b\n")])
+        .passes();
+    let answers = "plan: [approve]\nchangesets: {one: approve, two: {reject: \"No.\"}}\n\
+                   session: [continue]\n";
+    let stage =
+        Stage::new("limits: {max_retries: 0}\n").script(&script).decisions("plan: [quit]\n");
+    let _ = stage.run();
+    let first = stage.session();
+    stage.decide("plan: []\n");
+    stage.run().exits(4);
+    fs::write(first.join("journal.jsonl"), "nonsense\n").unwrap();
+    let mut damaged = fs::read(memory_file(&stage)).unwrap();
+    damaged.extend_from_slice(b"nonsense\n");
+    fs::write(memory_file(&stage), damaged).unwrap();
+
+    let first = first.file_name().unwrap().to_str().unwrap().to_owned();
+    let unread = format!("nothing is remembered of session {first}");
+    stage.decide(answers);
+    let told = stage.resume().exits(4);
+    assert_eq!(stage.events("cycle.started").len(), 2, "{told}");
+    for warning in [unread.as_str(), "cannot be read in line ", "what it was is kept as"] {
+        assert_eq!(told.stderr.matches(warning).count(), 1, "{warning}: {told}");
+    }
+    // The next time again, also if there is nothing to go on with.
+    stage.decide("changesets: {'*': approve}\n");
+    for said in ["goes on", "has ended"] {
+        let told = stage.resume().exits(0).says(said);
+        assert_eq!(told.stderr.matches(&unread).count(), 1, "{told}");
+    }
 }
 
 #[test]

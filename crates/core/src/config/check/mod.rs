@@ -16,7 +16,7 @@ mod values;
 use std::time::Duration;
 
 use super::file::{ConfigFile, WavePace};
-use super::{Config, Decay, Hooks, Memory, Merge, Mirror, Planning};
+use super::{Config, Decay, Hooks, Memory, Merge, Planning};
 use crate::forecast::{Estimate, Estimates};
 use crate::rules::WaveMode;
 use crate::yaml::{Problem, Problems, Spanned};
@@ -103,11 +103,7 @@ fn memory(check: Check<'_>, file: &ConfigFile) -> Option<Memory> {
         check.range("beads.context_tokens", &beads.context_tokens, 0..=MOST_CONTEXT_TOKENS);
     beads.enabled.value.then(|| Memory {
         context_tokens: usize::try_from(context_tokens).unwrap_or(usize::MAX),
-        mirror: match (beads.mirror.value, beads.mirror.span) {
-            (false, _) => Mirror::Never,
-            (true, None) => Mirror::Usual,
-            (true, Some(_)) => Mirror::Wanted,
-        },
+        mirror: beads.mirror.value,
         archive_after_wave: beads.archive_after_wave.value,
         include_failure_notes: beads.include_failure_notes.value,
         decay: beads.memory_decay.value.then_some(decay),

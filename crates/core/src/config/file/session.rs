@@ -168,9 +168,9 @@ pub struct Beads {
     /// a quarter of it. 0 tells nobody anything.
     #[schemars(range(max = 16_000))]
     pub context_tokens: Spanned<u32>,
-    /// Whether `bd` gets a copy, where it is installed and the repository has a
-    /// `.beads` directory. Where that directory has hooks in it or is committed,
-    /// `bd` gets one only if `true` is written here: it runs such hooks.
+    /// Whether `bd` gets a copy, where it is installed. Each person is asked for
+    /// consent first, by `blueflame memory init --beads`: nothing in a repository
+    /// can give it, because `bd` runs hooks that it finds there.
     pub mirror: Spanned<bool>,
     /// Whether old memories are shortened over time.
     pub memory_decay: Spanned<bool>,
@@ -184,7 +184,7 @@ impl Default for Beads {
             archive_after_wave: true.into(),
             include_failure_notes: true.into(),
             context_tokens: 8_000.into(),
-            mirror: true.into(),
+            mirror: false.into(),
             memory_decay: true.into(),
             decay_policy: DecayPolicy::default(),
         }
