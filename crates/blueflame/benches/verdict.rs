@@ -108,7 +108,7 @@ struct Contender {
 }
 
 enum Running {
-    Bare { child: Child, _stage: Stage },
+    Bare { child: Child, _stage: Box<Stage> },
     Attempt(JoinHandle<()>),
 }
 
@@ -135,7 +135,7 @@ impl Contender {
             model: bare::Model::Behind { socket: &socket, token: &token },
         };
         let child = bare::start(&stage.spec.order, &settings, &place);
-        Some(Contender::new(name, model, Running::Bare { child, _stage: stage }))
+        Some(Contender::new(name, model, Running::Bare { child, _stage: Box::new(stage) }))
     }
 
     /// With us, as a session starts it.

@@ -157,13 +157,11 @@ impl Site {
 
     /// What the work of somebody who has these files is judged by.
     pub fn policy_for_work(&self, locks: &[LockPath]) -> Result<Policy, PolicyError> {
-        let policy = match self.worker_policy.get() {
-            Some(policy) => policy,
-            None => {
-                let rules = PolicyRules::of(&self.config, Role::Worker, &[]);
-                let policy = Policy::new(rules)?;
-                self.worker_policy.get_or_init(|| policy)
-            }
+        let policy = if let Some(policy) = self.worker_policy.get() {
+            policy
+        } else {
+            let policy = Policy::new(PolicyRules::of(&self.config, Role::Worker, &[]))?;
+            self.worker_policy.get_or_init(|| policy)
         };
         Ok(policy.with_scope(Scope::of(&self.config, locks)))
     }
