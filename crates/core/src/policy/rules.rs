@@ -242,7 +242,7 @@ mod tests {
     fn a_policy_for_another_scope_is_the_one_that_would_be_made_for_it() {
         for scoped in [true, false] {
             let text = format!(
-                "schema_version: 2\nvalidation: {{enforce_file_scope: {scoped}}}\n\
+                "schema_version: 2\nvalidation: {{file_scope: {{enforce: {scoped}}}}}\n\
                  permissions: {{allowed_paths: ['src/**']}}\n"
             );
             let config = config::read(text.as_bytes()).config.unwrap();
