@@ -17,24 +17,13 @@
 #![expect(clippy::unwrap_used, reason = "a benchmark that cannot go on stops here")]
 #![expect(clippy::print_stdout, reason = "a benchmark shows its figures")]
 
-#[path = "parts/bare.rs"]
-mod bare;
-#[path = "parts/figures.rs"]
-#[expect(dead_code, reason = "there are too few of these for percentiles")]
-mod figures;
 #[path = "../tests/agents/install.rs"]
 #[expect(dead_code, reason = "other agents are not measured")]
 mod install;
-#[path = "parts/model.rs"]
-#[expect(dead_code, reason = "this model answers at once")]
-mod model;
-#[path = "parts/processor.rs"]
-mod processor;
-#[path = "parts/project.rs"]
-mod project;
+#[path = "parts/mod.rs"]
+mod parts;
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -43,22 +32,19 @@ use std::time::{Duration, Instant};
 use blueflame::attempt::directory::Directory;
 use blueflame::attempt::spec::Spec;
 use blueflame_core::event::Work;
-use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 use serde_json::json;
 use tempfile::TempDir;
 
-use bare::Place;
-use figures::{goal, load};
-use model::Model;
-use processor::{Cost, look};
-use project::BEGIN;
+use parts::bare::Place;
+use parts::figures::{goal, load};
+use parts::model::Model;
+use parts::processor::{self, Cost, look};
+use parts::project::BEGIN;
+use parts::{bare, project, tasks};
 
 const TASKS: u32 = 8;
 /// Each task has a worker and a validator.
 const CLAUDES: usize = 16;
-
-/// How often attempt processes are looked at.
-const LOOK: Duration = Duration::from_millis(100);
 
 fn main() {
     // What `cargo test --benches` asks for is not a measurement.
@@ -141,8 +127,8 @@ struct Session {
 
 fn session(claude: &Path) -> Session {
     let directory = tempfile::tempdir().unwrap();
-    fs::write(directory.path().join("script.yaml"), script()).unwrap();
-    fs::write(directory.path().join("plan.yaml"), plan()).unwrap();
+    fs::write(directory.path().join("script.yaml"), tasks::script(TASKS)).unwrap();
+    fs::write(directory.path().join("plan.yaml"), tasks::plan(TASKS)).unwrap();
     let project = project::begin(
         directory.path(),
         &format!(
@@ -185,25 +171,14 @@ fn session(claude: &Path) -> Session {
 
 /// Until it ends: what it has used, and what its attempt processes have.
 fn watch(mut child: Child, log: &Path) -> (Cost, BTreeMap<u32, Duration>) {
-    let pid = child.id();
-    let (mut attempts, mut peak_kib) = (BTreeMap::new(), 0);
-    let ended = || {
-        let id = WaitId::Pid(Pid::from_raw(pid.cast_signed()).unwrap());
-        let how = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
-        waitid(id, how).unwrap().is_some()
-    };
-    while !ended() {
-        peak_kib = look(pid).map_or(0, |it| it.peak_kib).max(peak_kib);
+    let mut attempts = BTreeMap::new();
+    let (status, cost) = processor::until_it_ends(&mut child, |pid| {
         for attempt in attempts_of(pid) {
             if let Some(cost) = look(attempt) {
                 attempts.insert(attempt, cost.own);
             }
         }
-        std::thread::sleep(LOOK);
-    }
-    // It has ended, and its times are there until it is waited for.
-    let cost = Cost { peak_kib, ..look(pid).unwrap() };
-    let status = child.wait().unwrap();
+    });
     assert!(status.success(), "{}", fs::read_to_string(log).unwrap());
     (cost, attempts)
 }
@@ -248,7 +223,7 @@ enum Order {
 /// The same claudes, each in a clone that is there before.
 fn bare(session: &Session, order: Order) -> Bare {
     let root = session.directory.path();
-    let model = Model::open(&script()).answers_at_once();
+    let model = Model::open(&tasks::script(TASKS)).answers_at_once();
     let mut rows: BTreeMap<String, Vec<(&Spec, PathBuf)>> = BTreeMap::new();
     for (number, spec) in session.specs.iter().enumerate() {
         let place = format!("{order:?}-{number}");
@@ -288,36 +263,4 @@ fn one(spec: &Spec, root: &Path, model: &str) {
     // Nothing more is said.
     drop(child.stdin.take());
     assert!(child.wait().unwrap().success(), "{}", root.display());
-}
-
-/// Tasks that have nothing to do with each other, each with a file of its own.
-fn plan() -> String {
-    let mut plan = String::from("tasks:\n");
-    for number in 1..=TASKS {
-        let _ = writeln!(
-            plan,
-            "  - {{id: task-{number:03}, title: Task {number}, description: Do it, priority: 1, \
-             cohesion_group: all, dependencies: [], file_locks: [src/{number}.txt]}}"
-        );
-    }
-    plan
-}
-
-fn script() -> String {
-    let mut script = String::from("replies:\n");
-    for number in 1..=TASKS {
-        let task = format!("task-{number:03}");
-        let commit = format!("git add src && git commit -q -m 'feat({task}): do it'");
-        let _ = writeln!(
-            script,
-            "  - when: {{role: worker, task: {task}, turn: 0}}\n    call: [{{tool: Write, input: \
-             {{file_path: src/{number}.txt, content: x}}}}, {{tool: Bash, input: {{command: \
-             \"{commit}\"}}}}]"
-        );
-    }
-    script.push_str(
-        "  - {when: {role: worker}, say: Done.}\n  - {when: {role: validator}, output: {status: \
-         pass, notes: fine, issues: []}}\n",
-    );
-    script
 }

@@ -8,11 +8,8 @@
 #![expect(clippy::unwrap_used, reason = "a measurement that cannot be made should stop")]
 #![expect(clippy::print_stdout, reason = "its figures are for the person who asked")]
 
-#[path = "parts/hooks.rs"]
-#[expect(dead_code, reason = "those that are measured in claude do more")]
-mod hooks;
-#[path = "parts/programs.rs"]
-mod programs;
+#[path = "parts/mod.rs"]
+mod parts;
 
 use std::fs;
 use std::io::Write;
@@ -27,6 +24,7 @@ use blueflame::hook::wire::Dialect;
 use blueflame_core::config;
 use blueflame_core::ids::Role;
 use blueflame_core::policy::{Policy, PolicyRules, ToolCall};
+use parts::{hooks, programs};
 
 const ROUNDS: usize = 400;
 
@@ -76,7 +74,7 @@ fn main() {
     let mut contenders = vec![
         contender(
             "an empty program",
-            programs::installed(&hooks::empty(place.path()), place.path()),
+            programs::installed(&programs::empty(place.path()), place.path()),
             &[],
         ),
         contender("blueflame __hook", programs::installed(blueflame, place.path()), &arguments),

@@ -12,17 +12,16 @@
 #![expect(clippy::unwrap_used, reason = "a benchmark that cannot go on stops here")]
 #![expect(clippy::print_stdout, reason = "a benchmark shows its figures")]
 
-#[path = "parts/processor.rs"]
-mod processor;
-#[path = "parts/project.rs"]
-mod project;
+#[path = "parts/mod.rs"]
+mod parts;
 
 use std::fmt::Write as _;
 use std::fs;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use processor::Cost;
+use parts::processor::Cost;
+use parts::{processor, project};
 
 const WORKERS: u32 = 8;
 const TASKS: u32 = 16;

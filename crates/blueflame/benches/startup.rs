@@ -8,29 +8,15 @@
 #![expect(clippy::unwrap_used, reason = "a benchmark that cannot go on stops here")]
 #![expect(clippy::print_stdout, reason = "a benchmark shows its figures")]
 
-#[path = "parts/figures.rs"]
-#[expect(dead_code, reason = "the middle and the spread are enough here")]
-mod figures;
-#[path = "parts/hooks.rs"]
-#[expect(dead_code, reason = "of hooks only the empty program is needed")]
-mod hooks;
-#[path = "parts/processor.rs"]
-#[expect(dead_code, reason = "what the session costs is measured elsewhere")]
-mod processor;
-#[path = "parts/programs.rs"]
-mod programs;
-#[path = "parts/project.rs"]
-mod project;
-#[path = "parts/session.rs"]
-mod session;
-#[path = "parts/tasks.rs"]
-mod tasks;
+#[path = "parts/mod.rs"]
+mod parts;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use figures::{Figures, goal, load};
+use parts::figures::{Figures, goal, load};
+use parts::{programs, project, session};
 
 const ROUNDS: usize = 60;
 
@@ -60,7 +46,7 @@ fn main() {
     let session = session::run(directory.path(), 8);
     assert!(!session.took.is_zero() && !session.cost.own.is_zero(), "it did something");
     let blueflame = programs::installed(env!("CARGO_BIN_EXE_blueflame").as_ref(), directory.path());
-    let empty = programs::installed(&hooks::empty(directory.path()), directory.path());
+    let empty = programs::installed(&programs::empty(directory.path()), directory.path());
     let mut contenders: Vec<(PathBuf, &[&str])> =
         vec![(empty, &[]), ("git".into(), &["--version"]), ("git".into(), &["status"])];
     contenders.extend(COMMANDS.iter().map(|words| (blueflame.clone(), *words)));

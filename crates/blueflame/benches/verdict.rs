@@ -20,25 +20,13 @@
 #![expect(clippy::unwrap_used, reason = "a benchmark that cannot go on stops here")]
 #![expect(clippy::print_stdout, reason = "a benchmark shows its figures")]
 
-#[path = "parts/bare.rs"]
-mod bare;
-#[path = "parts/figures.rs"]
-mod figures;
-#[path = "parts/gateway.rs"]
-mod gateway;
-#[path = "parts/hooks.rs"]
-mod hooks;
 #[path = "../tests/agents/install.rs"]
 mod install;
-#[path = "parts/model.rs"]
-mod model;
-#[path = "parts/overload.rs"]
-mod overload;
+#[path = "parts/mod.rs"]
+mod parts;
 #[path = "../tests/agents/stage.rs"]
 #[expect(dead_code, reason = "tests look at more of a run")]
 mod stage;
-#[path = "parts/stand_in.rs"]
-mod stand_in;
 
 use std::fmt::Write as _;
 use std::fs;
@@ -51,13 +39,14 @@ use blueflame::sandbox::Tier;
 use blueflame_core::config::Upstream;
 use serde_json::json;
 
-use bare::Place;
-use figures::{Figures, goal, load};
-use gateway::Beside;
-use model::{Model, Request};
-use overload::Overload;
+use parts::bare::Place;
+use parts::figures::{Figures, goal, load};
+use parts::gateway::Beside;
+use parts::model::{Model, Request};
+use parts::overload::Overload;
+use parts::stand_in::{Hook, MEASURED, Measured, ORDERS, Orders};
+use parts::{bare, gateway, hooks, programs, stand_in};
 use stage::{Agent, Stage};
-use stand_in::{Hook, MEASURED, Measured, ORDERS, Orders};
 
 /// The first calls of a program are slower, and are not counted.
 const WARM: usize = 3;
@@ -90,7 +79,7 @@ struct Hooks {
 impl Hooks {
     fn in_place(place: &Path) -> Hooks {
         Hooks {
-            empty: hooks::empty(place),
+            empty: programs::empty(place),
             tuned: hooks::script(place, "tuned", hooks::TUNED),
             seed: hooks::script(place, "seed", hooks::SEED),
         }

@@ -12,22 +12,14 @@
 #![expect(clippy::unwrap_used, reason = "a benchmark that cannot go on stops here")]
 #![expect(clippy::print_stdout, reason = "a benchmark shows its figures")]
 
-#[path = "parts/figures.rs"]
-#[expect(dead_code, reason = "there are too few of these for percentiles")]
-mod figures;
-#[path = "parts/processor.rs"]
-mod processor;
-#[path = "parts/project.rs"]
-mod project;
-#[path = "parts/session.rs"]
-mod session;
-#[path = "parts/tasks.rs"]
-mod tasks;
+#[path = "parts/mod.rs"]
+mod parts;
 
 use std::time::Duration;
 
-use figures::{Figures, goal, load};
-use processor::Cost;
+use parts::figures::{Figures, goal, load};
+use parts::processor::Cost;
+use parts::session;
 
 const WORKERS: u32 = 8;
 const ROUNDS: usize = 5;

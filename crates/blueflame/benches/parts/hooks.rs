@@ -3,7 +3,6 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 /// In bash itself, with one `jq` for everything that it has to know.
 pub const TUNED: &str = r#"#!/bin/bash
@@ -55,13 +54,4 @@ pub fn script(place: &Path, name: &str, text: &str) -> PathBuf {
     fs::write(&path, text).unwrap();
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
     path
-}
-
-/// A program that does nothing, in our language.
-pub fn empty(place: &Path) -> PathBuf {
-    let (source, program) = (place.join("empty.rs"), place.join("empty"));
-    fs::write(&source, "fn main() {}\n").unwrap();
-    let compiled = Command::new("rustc").arg("-O").arg("-o").arg(&program).arg(&source).status();
-    assert!(compiled.unwrap().success(), "rustc");
-    program
 }
