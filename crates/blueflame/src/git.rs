@@ -5,6 +5,7 @@
 //! answer is a typed value or a typed error, never a string to be searched.
 
 mod call;
+mod object_format;
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -13,6 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 pub use call::{Answer, Call};
+pub use object_format::ObjectFormat;
 
 pub mod commit_object;
 pub mod isolated;

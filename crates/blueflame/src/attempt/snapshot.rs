@@ -21,7 +21,7 @@ use tokio::io::AsyncWriteExt;
 use super::left_out::{self, LeftOut};
 use super::spec::{Author, Snapshots};
 use crate::exclude;
-use crate::git;
+use crate::git::{self, ObjectFormat};
 
 /// No snapshot takes longer, or it is given up.
 const DEADLINE: Duration = Duration::from_secs(120);
@@ -91,7 +91,8 @@ impl Camera {
         let path = camera.git_dir.clone();
         let prepared = |source| SnapshotError::Prepare { path: path.clone(), source };
         fs::create_dir_all(&camera.git_dir).map_err(prepared)?;
-        camera.git(&["init", "--quiet", "--bare", "--template="]).await?;
+        let format = format!("--object-format={}", ObjectFormat::of(&camera.start).name());
+        camera.git(&["init", "--quiet", "--bare", "--template=", &format]).await?;
         let info = camera.git_dir.join("objects/info");
         fs::create_dir_all(&info).map_err(prepared)?;
         let mut alternates = spec.objects.as_os_str().as_encoded_bytes().to_vec();

@@ -10,8 +10,8 @@ use std::path::PathBuf;
 use blueflame_core::ids::Oid;
 use jiff::Timestamp;
 
-use super::GitError;
 use super::plumbing::{Plumbing, Ran};
+use super::{GitError, ObjectFormat};
 
 /// What came of merging without a work tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -163,7 +163,7 @@ impl Plumbing {
     }
 
     fn diff(&self, how: &[&str], from: &Oid, to: &Oid) -> Result<Ran, GitError> {
-        let nothing = empty_tree(from);
+        let nothing = ObjectFormat::of(from).empty_tree();
         self.call([format!("--attr-source={nothing}")])
             .setting("core.attributesFile=/dev/null")
             .setting("diff.suppressBlankEmpty=false")
@@ -191,15 +191,6 @@ impl Plumbing {
             .words(["--format=%s", &format!("{from}..{to}")])
             .answer()?;
         Ok(ran.fields().map(|field| String::from_utf8_lossy(field).into_owned()).collect())
-    }
-}
-
-/// The tree without anything in it, in a repository with names like this one. git
-/// knows it without having it.
-fn empty_tree(like: &Oid) -> &'static str {
-    match like.as_str().len() {
-        40 => "4b825dc642cb6eb9a060e54bf8d69288fbee4904",
-        _ => "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321",
     }
 }
 
@@ -245,22 +236,4 @@ fn file_stat(field: &[u8]) -> Option<FileStat> {
         (added, removed) => Some((added.parse().ok()?, removed.parse().ok()?)),
     };
     Some(FileStat { path: path(parts.next()?), lines })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn git_has_the_same_names_for_the_empty_tree() {
-        for format in ["sha1", "sha256"] {
-            let dir = tempfile::tempdir().unwrap();
-            let git = Plumbing::of_repository(dir.path());
-            let init = ["init", "--quiet", "--bare", "--object-format", format];
-            git.call(init).answer().unwrap();
-            let named = git.call(["hash-object", "-t", "tree", "--stdin"]).input("");
-            let named = named.answer().unwrap().oid().unwrap();
-            assert_eq!(empty_tree(&named), named.as_str(), "{format}");
-        }
-    }
 }

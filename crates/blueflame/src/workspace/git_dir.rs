@@ -12,10 +12,11 @@ use std::path::Path;
 use blueflame_core::ids::Oid;
 
 use super::error::{HarvestError, WorkspaceError, failed};
-use super::plain::{ObjectFormat, PlainRepository};
+use super::plain::PlainRepository;
 use super::{Workspace, exclude};
 use crate::atomic_file::{self, AtomicError, Durability};
 use crate::attempt::spec::Author;
+use crate::git::ObjectFormat;
 
 /// More files than any honest agent leaves in a git directory.
 const MOST_FILES: usize = 500_000;

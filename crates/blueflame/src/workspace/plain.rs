@@ -11,7 +11,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::error::{WorkspaceError, failed};
-use crate::git::Call;
+use crate::git::{Call, ObjectFormat};
 
 #[derive(Clone, Debug)]
 pub struct PlainRepository {
@@ -20,22 +20,6 @@ pub struct PlainRepository {
     /// Lists where the history of a shallow clone ends, if there is one.
     shallow: PathBuf,
     format: ObjectFormat,
-}
-
-/// How objects are named.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ObjectFormat {
-    Sha1,
-    Sha256,
-}
-
-impl ObjectFormat {
-    pub fn name(self) -> &'static str {
-        match self {
-            ObjectFormat::Sha1 => "sha1",
-            ObjectFormat::Sha256 => "sha256",
-        }
-    }
 }
 
 impl PlainRepository {

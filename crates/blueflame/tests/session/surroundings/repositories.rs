@@ -68,7 +68,8 @@ fn other_ways_to_name_objects_and_to_keep_references() {
         stage.git(&["init", "-q", "-b", "main", option]);
         stage.git(&["add", "--all"]);
         stage.git(&["commit", "-q", "-m", "chore: a small project"]);
-        stage.run().exits(0);
+        let ran = stage.run().exits(0);
+        assert!(!ran.stderr.contains("warning"), "{ran}");
         everything_landed(&stage);
     }
 }
