@@ -84,7 +84,12 @@ pub fn look(store: &Store) -> Result<Presence, LockError> {
         Err(error) => return Err(failed("open", &path)(error)),
     };
     let metadata = file.metadata().map_err(failed("look at", &path))?;
-    let holder = read_holder(&mut file).map_err(failed("read", &path))?;
+    let holder = match read_holder(&mut file).map_err(failed("read", &path))? {
+        // Given back in good order. Somebody may have it again and be about to say so,
+        // but to ask the kernel for its list takes it longer than that.
+        Said::Nothing => return Ok(Presence::Nobody),
+        said => said.holder(),
+    };
     let held = match fs::read_to_string("/proc/locks") {
         Ok(locks) => is_locked(&locks, (metadata.dev(), metadata.ino()), holder.as_ref()),
         // Then what the file says is all there is.
@@ -137,12 +142,12 @@ impl RepoLock {
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
-                let holder = read_holder(&mut file).map_err(failed("read", &path))?;
+                let holder = read_holder(&mut file).map_err(failed("read", &path))?.holder();
                 return Err(LockError::Held { holder });
             }
             Err(TryLockError::Error(source)) => return Err(failed("lock", &path)(source)),
         }
-        let took_over_from = read_holder(&mut file).map_err(failed("read", &path))?;
+        let took_over_from = read_holder(&mut file).map_err(failed("read", &path))?.holder();
         let lock = RepoLock { file, path, took_over_from };
         let text = serde_json::to_string(holder)
             .map_err(|error| failed("write", &lock.path)(error.into()))?;
@@ -180,12 +185,28 @@ impl Drop for RepoLock {
     }
 }
 
-/// What the file says, if it says anything that makes sense.
-fn read_holder(file: &mut File) -> io::Result<Option<Holder>> {
+/// What the file says.
+enum Said {
+    Nothing,
+    Nonsense,
+    Who(Holder),
+}
+
+impl Said {
+    fn holder(self) -> Option<Holder> {
+        match self {
+            Said::Who(holder) => Some(holder),
+            Said::Nothing | Said::Nonsense => None,
+        }
+    }
+}
+
+fn read_holder(file: &mut File) -> io::Result<Said> {
     let mut text = String::new();
     match file.take(SIZE as u64).read_to_string(&mut text) {
-        Ok(_) => Ok(serde_json::from_str(text.trim()).ok()),
-        Err(error) if error.kind() == io::ErrorKind::InvalidData => Ok(None),
+        Ok(_) if text.trim().is_empty() => Ok(Said::Nothing),
+        Ok(_) => Ok(serde_json::from_str(text.trim()).map_or(Said::Nonsense, Said::Who)),
+        Err(error) if error.kind() == io::ErrorKind::InvalidData => Ok(Said::Nonsense),
         Err(error) => Err(error),
     }
 }

@@ -4,6 +4,8 @@
 //! directories. Besides matching a path, a pattern can tell how much of a
 //! directory it reaches, which is what locks have to be compared with.
 
+use std::sync::OnceLock;
+
 use globset::{Glob, GlobBuilder, GlobMatcher};
 
 use crate::lock_path::LockPath;
@@ -12,7 +14,7 @@ use crate::lock_path::LockPath;
 #[derive(Clone, Debug)]
 pub struct PathPattern {
     text: String,
-    whole: GlobMatcher,
+    whole: Matcher,
     /// The pattern in pieces, once for each way its `{a,b}` can be read.
     readings: Vec<Vec<Part>>,
 }
@@ -22,7 +24,27 @@ enum Part {
     /// `**`: any number of directories.
     AnyDepth,
     /// One name of a path; `any` if it is `*`.
-    Name { glob: GlobMatcher, any: bool },
+    Name { glob: Matcher, any: bool },
+}
+
+/// A glob that is made ready when it is first needed: that takes much longer than to
+/// understand it, and most commands never match a path.
+#[derive(Clone, Debug)]
+struct Matcher {
+    glob: Glob,
+    ready: OnceLock<GlobMatcher>,
+}
+
+impl Matcher {
+    fn is_match(&self, path: &str) -> bool {
+        self.ready.get_or_init(|| self.glob.compile_matcher()).is_match(path)
+    }
+}
+
+impl From<Glob> for Matcher {
+    fn from(glob: Glob) -> Self {
+        Matcher { glob, ready: OnceLock::new() }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -73,7 +95,7 @@ impl PathPattern {
         if text.ends_with('/') {
             return Err(BadPattern::TrailingSlash);
         }
-        let whole = glob(text)?.compile_matcher();
+        let whole = glob(text)?.into();
         let readings: Result<Vec<_>, _> = expand(text)?.iter().map(|one| parts(one)).collect();
         Ok(PathPattern { text: text.to_owned(), whole, readings: readings? })
     }
@@ -116,7 +138,7 @@ fn parts(text: &str) -> Result<Vec<Part>, BadPattern> {
             piece => {
                 // An unclosed class in one piece had its slash inside of it.
                 let glob = glob(piece).map_err(|_| BadPattern::SlashInClass)?;
-                Ok(Part::Name { glob: glob.compile_matcher(), any: piece == "*" })
+                Ok(Part::Name { glob: glob.into(), any: piece == "*" })
             }
         })
         .collect()

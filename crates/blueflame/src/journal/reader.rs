@@ -90,7 +90,7 @@ impl Reader {
         every: Duration,
         mut each: impl FnMut(Step<'_>) -> ControlFlow<B>,
     ) -> Result<B, ReadError> {
-        let growth = Growth::of(self.lines.source());
+        let mut growth = None;
         loop {
             let step = self.step()?;
             let idle = matches!(step, Step::NotYet);
@@ -98,7 +98,11 @@ impl Reader {
                 return Ok(result);
             }
             if idle {
-                growth.wait(every);
+                match &growth {
+                    // What came before somebody watched is found by looking again.
+                    None => growth = Some(Growth::of(self.lines.source())),
+                    Some(growth) => growth.wait(every),
+                }
             }
         }
     }

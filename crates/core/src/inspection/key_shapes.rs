@@ -1,6 +1,6 @@
 //! Keys and tokens, known by their shapes.
 
-use std::sync::LazyLock;
+use std::sync::{LazyLock, OnceLock};
 
 use regex::{Match, Regex, RegexSet};
 
@@ -150,7 +150,10 @@ const LEAST_ENTROPY: f64 = 2.8;
 
 struct Compiled {
     any: RegexSet,
-    each: Vec<Regex>,
+    patterns: Vec<String>,
+    /// Made when its shape was found: most never are, and all of them take as much
+    /// memory as everything else that a session keeps.
+    each: Vec<OnceLock<Regex>>,
 }
 
 static COMPILED: LazyLock<Compiled> = LazyLock::new(|| {
@@ -160,12 +163,18 @@ static COMPILED: LazyLock<Compiled> = LazyLock::new(|| {
         SHAPES.iter().map(|shape| shape.pattern.replace(r"\b", r"(?-u:\b|_)")).collect();
     Compiled {
         any: RegexSet::new(&patterns).expect("the patterns stand above and are tested"),
-        each: patterns
-            .iter()
-            .map(|pattern| Regex::new(pattern).expect("the patterns stand above and are tested"))
-            .collect(),
+        each: vec![OnceLock::new(); patterns.len()],
+        patterns,
     }
 });
+
+impl Compiled {
+    fn one(&self, at: usize) -> &Regex {
+        self.each[at].get_or_init(|| {
+            Regex::new(&self.patterns[at]).expect("the patterns stand above and are tested")
+        })
+    }
+}
 
 /// The keys in a piece of a line, each kind once.
 pub(super) fn in_line(line: &str) -> Vec<Key<'_>> {
@@ -191,7 +200,7 @@ fn shaped(line: &str) -> Vec<Key<'_>> {
         !EXAMPLES.iter().any(|example| text.contains(example)) && entropy(text) >= LEAST_ENTROPY
     };
     let key = |at: usize| {
-        let mut texts = compiled.each[at].find_iter(line).map(|found| found.as_str());
+        let mut texts = compiled.one(at).find_iter(line).map(|found| found.as_str());
         let Shape { name, certainty, .. } = SHAPES[at];
         texts.find(genuine).map(|text| Key { name, certainty, text })
     };

@@ -133,6 +133,10 @@ pub(super) fn examples(check: Check<'_>, file: &ConfigFile, config: &Config) {
         ),
     ];
     for (role, path, list) in lists {
+        // Nobody can be told where a default was written.
+        if list.iter().all(|command| command.span.is_none()) {
+            continue;
+        }
         let Ok(policy) = Policy::new(PolicyRules::of(config, role, &[])) else { continue };
         for proof in policy.prove().iter().filter(|proof| !proof.holds()) {
             let listed = list.iter().position(|command| command.value == proof.verdict.target);
