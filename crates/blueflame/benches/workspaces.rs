@@ -23,9 +23,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use blueflame::attempt::spec::Author;
-use blueflame::workspace::{
-    Layers, Making, Order, Workspace, WorkspaceName, Workspaces, branch, remove_tree,
-};
+use blueflame::workspace::{Layers, Making, Order, Workspace, WorkspaceName, Workspaces, branch};
 use blueflame_core::config;
 use blueflame_core::event::Work;
 use blueflame_core::ids::{Oid, SessionId, TaskId};
@@ -54,9 +52,13 @@ fn main() {
     println!(
         "{EACH} of them           made    one of them took    first status    together       KB each  ratio made  ratio together"
     );
+    // Nothing is removed before all are measured: a file system makes files much more
+    // slowly for a while after many were removed.
+    let (plain_ones, layered_ones) =
+        (scene.workspaces("plain", false), scene.workspaces("layered", true));
+    let layered = scene.ours(&layered_ones);
     let worktrees = scene.linked();
-    let plain = scene.ours("plain", false);
-    let layered = scene.ours("layered", true);
+    let plain = scene.ours(&plain_ones);
     for (name, row) in
         [("git worktree add", &worktrees), ("own checkouts", &plain), ("layers", &layered)]
     {
@@ -134,8 +136,8 @@ impl Scene {
         }
     }
 
-    fn ours(&self, name: &str, layered: bool) -> Row {
-        let workspaces = self.workspaces(name, layered);
+    fn ours(&self, workspaces: &Workspaces) -> Row {
+        settle();
         let mut made: Vec<Workspace> = Vec::new();
         let one =
             |number| timed(|| made.push(workspaces.create(&self.order(number)).unwrap().workspace));
@@ -146,13 +148,11 @@ impl Scene {
                 self.status(&workspace.path);
             }
         });
-        for workspace in &made {
-            workspaces.remove(workspace).unwrap();
-        }
         Row { made: took, status, kilobytes }
     }
 
     fn linked(&self) -> Row {
+        settle();
         let place = |number: u32| self.env.path(format!("linked-{number}"));
         let one = |number| {
             let mut git = self.env.command("git");
@@ -163,7 +163,6 @@ impl Scene {
         let made = (0..EACH).map(one).collect();
         let kilobytes = (0..EACH).map(|number| size(&place(number))).sum();
         let status = timed(|| (0..EACH).for_each(|number| self.status(&place(number))));
-        (0..EACH).for_each(|number| remove_tree(&place(number)).unwrap());
         Row { made, status, kilobytes }
     }
 
@@ -271,6 +270,11 @@ fn show(name: &str, times: &mut [Duration], against: Option<Duration>) -> Durati
         ratio.unwrap_or_default()
     );
     middle
+}
+
+/// What was written before is on the disk, and does not get in the way.
+fn settle() {
+    rustix::fs::sync();
 }
 
 fn timed(what: impl FnOnce()) -> Duration {
