@@ -165,7 +165,11 @@ fn missing_branch(git: &Git, branch: &Spanned<String>) -> Option<Problem> {
             let message = format!("does not exist in the repository, got `{}`", branch.value);
             Some(problem(message).hint(hint))
         }
-        Err(error) => Some(problem(format!("cannot be looked up: {error}"))),
+        // That is no fault of the configuration; whoever needs the branch asks again.
+        Err(error) => Some(
+            Problem::warning("project.base_branch", format!("cannot be looked up: {error}"))
+                .at(branch.span, ""),
+        ),
     }
 }
 

@@ -34,6 +34,9 @@ pub fn codex() -> Option<PathBuf> {
     behind.iter().find_map(|path| beside.join(path).canonicalize().ok())
 }
 
+/// Set where a program that is missing is a failure.
+pub const REQUIRED: &str = "BLUEFLAME_REQUIRE_AGENTS";
+
 /// The version of opencode that facts and tests are about.
 pub const OPENCODE: &str = "1.18.33";
 
@@ -67,7 +70,7 @@ fn installed(place: &Path, package: &str, program: &str) -> Option<PathBuf> {
         Ok(output) => String::from_utf8_lossy(&output.stderr).into_owned(),
         Err(error) => format!("npm: {error}"),
     };
-    let required = std::env::var_os("BLUEFLAME_REQUIRE_AGENTS").is_some();
+    let required = std::env::var_os(REQUIRED).is_some();
     assert!(!required, "{package} could not be installed: {why}");
     let test = std::thread::current().name().unwrap_or_default().to_owned();
     say(&format!("SKIPPED {test}: {package} could not be installed: {why}\n"));
