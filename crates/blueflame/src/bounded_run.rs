@@ -22,6 +22,9 @@ const DRAIN: Duration = Duration::from_secs(2);
 /// What all that a program starts has in its environment, with a value of its own.
 const MARK: &str = "BLUEFLAME_RUN";
 
+/// How long it has to put things in order once it was told to end.
+const GRACE: Duration = Duration::from_secs(2);
+
 /// How long it may take until nothing of a program is left.
 const LEFTOVERS: Duration = Duration::from_secs(5);
 
@@ -85,6 +88,11 @@ pub fn run(command: &mut Command, bounds: Bounds<'_>) -> Result<Ran, RunError> {
     // What it left in the background, too: that holds the pipes. Its number is
     // still the group's while anything is in it.
     if let Some(group) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
+        if status.is_err() {
+            // It may be in the middle of writing something of the person's.
+            let _ = kill_process_group(group, Signal::TERM);
+            let _ = child_end::wait_until(&mut child, Instant::now() + GRACE);
+        }
         let _ = kill_process_group(group, Signal::KILL);
     }
     let status = match status {

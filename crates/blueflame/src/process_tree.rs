@@ -151,7 +151,8 @@ pub async fn end_descendants(
     let deadline = tokio::time::Instant::now() + grace;
     // Whoever ends below this process is a child of it by then, or leaves some that
     // become so: each end that counts is told of. Asked for before anybody is.
-    let mut ends = signals(SignalKind::child()).ok();
+    // Who gets no time needs no word either, nor what it takes to hear it.
+    let mut ends = (!grace.is_zero()).then(|| signals(SignalKind::child()).ok()).flatten();
     for process in descendants() {
         let _ = signal(&process, Signal::TERM);
         // What is stopped cannot hear.

@@ -69,7 +69,7 @@ impl From<LockError> for Failure {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Presence {
     Nobody,
-    /// Who, is not known in the moment before they say so.
+    /// Who, is not known if what they said makes no sense.
     Somebody(Option<Holder>),
 }
 

@@ -4,7 +4,7 @@
 //! directories. Besides matching a path, a pattern can tell how much of a
 //! directory it reaches, which is what locks have to be compared with.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use globset::{Glob, GlobBuilder, GlobMatcher};
 
@@ -32,7 +32,8 @@ enum Part {
 #[derive(Clone, Debug)]
 struct Matcher {
     glob: Glob,
-    ready: OnceLock<GlobMatcher>,
+    /// Shared by all copies.
+    ready: Arc<OnceLock<GlobMatcher>>,
 }
 
 impl Matcher {
@@ -43,7 +44,7 @@ impl Matcher {
 
 impl From<Glob> for Matcher {
     fn from(glob: Glob) -> Self {
-        Matcher { glob, ready: OnceLock::new() }
+        Matcher { glob, ready: Arc::default() }
     }
 }
 

@@ -86,7 +86,11 @@ fn refused(tier: Tier) -> Made<Rules> {
     // Typing into somebody's terminal.
     let typing = [libc::TIOCSTI, libc::TIOCLINUX];
     let typing = typing.map(|request| all([is(1, wide(request))?]));
-    rules.insert(libc::SYS_ioctl, typing.into_iter().collect::<Made<_>>()?);
+    let requests = typing.into_iter().chain(
+        SUBVOLUMES
+            .map(|request| all([condition(1, SeccompCmpOp::MaskedEq(KIND_OF_REQUEST), request)?])),
+    );
+    rules.insert(libc::SYS_ioctl, requests.collect::<Made<_>>()?);
     // Plain Linux, what `setarch` and old programs ask for, and the question.
     let usual: [u64; 5] = [0, 0x0020_0000, 0x0000_0008, 0x0020_0008, 0xffff_ffff];
     let odd = usual.map(|value| condition(0, SeccompCmpOp::Ne, value));
@@ -121,6 +125,14 @@ fn refused(tier: Tier) -> Made<Rules> {
     }
     Ok(rules)
 }
+
+/// What makes, copies, removes and locks subvolumes of btrfs: those who ask for it need
+/// not be allowed to write there, and a workspace that was made read-only could neither
+/// be taken over nor removed.
+const SUBVOLUMES: [u64; 7] = [0x9401, 0x940e, 0x940f, 0x9417, 0x9418, 0x941a, 0x943f];
+
+/// Whose request it is and its number; the rest tells how much is passed.
+const KIND_OF_REQUEST: u64 = 0xffff;
 
 /// How much of the machine other processes of the user get, the person's and ours
 /// among them: nothing but a namespace would tell them apart. 0 is the process that

@@ -127,7 +127,7 @@ fn attend(plan: &Plan, child: i32, questions: OwnedFd, starter: &OwnedFd) -> io:
 /// Ends everything below this process; all orphans are its children.
 fn end_all() {
     let (grace, patience) = (Duration::ZERO, Duration::from_secs(10));
-    if let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() {
+    if let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_time().build() {
         let _ = runtime.block_on(process_tree::end_descendants(grace, patience, None));
     }
 }

@@ -18,7 +18,14 @@ impl Session {
         let mut facts = Vec::new();
         for occurrence in occurrences {
             match occurrence {
-                Occurrence::Fact(event) => facts.push(event),
+                Occurrence::Fact(event) => {
+                    // A question may have answered itself by what came before.
+                    if matches!(event, Event::GateAnswered { .. }) && !facts.is_empty() {
+                        self.record_facts(mem::take(&mut facts))?;
+                        self.act()?;
+                    }
+                    facts.push(event);
+                }
                 other => {
                     self.record_facts(mem::take(&mut facts))?;
                     self.was_told(other)?;

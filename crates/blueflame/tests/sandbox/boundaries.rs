@@ -12,7 +12,7 @@ use rustix::process::{Pid, Signal};
 use crate::cage::{Cage, attempts, everything, only};
 
 /// Command lines that succeed outside.
-const STOPPED: [(&str, &str); 21] = [
+const STOPPED: [(&str, &str); 22] = [
     ("a secret in the person's home", "cat {HUMAN}/.ssh/id_ed25519"),
     ("the person's checkout", "cat {REPO}/README.md"),
     ("the person's references", "cat {GIT}/HEAD"),
@@ -26,6 +26,7 @@ const STOPPED: [(&str, &str); 21] = [
     ("a socket outside", "{POC} unixpath {SOCK}"),
     ("a process outside", "{POC} signal {HPID}"),
     ("a file that others have to wait for", "{POC} lease {WT}/src/a.txt"),
+    ("a workspace on btrfs that nobody can write any more", "{POC} subvolume {WT}"),
     ("the parent, traced", "{POC} ptrace_parent"),
     ("a user namespace", "{POC} unshare_user"),
     ("a user namespace by clone", "{POC} clone_user"),

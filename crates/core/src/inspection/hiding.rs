@@ -59,6 +59,7 @@ mod tests {
         let password = concat!("DB_", "PASS=Xk29dLq0PzW7vB");
         let head = concat!("-----BEGIN RSA PRIV", "ATE KEY-----");
         let end = concat!("-----END RSA PRIV", "ATE KEY-----");
+        let putty = concat!("PuTTY-User-", "Key-File-2: ssh-rsa");
         for (text, expected) in [
             ("nothing to hide\n".to_owned(), "nothing to hide\n"),
             (format!("push with {TOKEN} failed\nagain"), "push with [hidden] failed\nagain"),
@@ -66,6 +67,7 @@ mod tests {
             (format!("{password}\r\nnext"), "DB_PASS=[hidden]\r\nnext"),
             (format!("a\n{head}\nMIIE\nabc\n{end}\nb"), "a\n[hidden]\nb"),
             (format!("a {head} MIIE cut o"), "a [hidden]"),
+            (format!("said:\n{putty}\nEncryption: none\nAAAA"), "said:\n[hidden]"),
         ] {
             let hidden = without_keys(&text);
             assert_eq!(hidden, expected);

@@ -221,7 +221,7 @@ fn hidden(line: &str) -> Option<Key<'_>> {
 }
 
 static KEY_HEAD: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"-----BEGIN ([A-Z0-9]+ )*PRIVATE KEY( BLOCK)?-----|^PuTTY-User-Key-File-\d:")
+    Regex::new(r"-----BEGIN ([A-Z0-9]+ )*PRIVATE KEY( BLOCK)?-----|(?m:^)PuTTY-User-Key-File-\d:")
         .expect("the pattern is tested")
 });
 

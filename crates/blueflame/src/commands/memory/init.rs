@@ -9,7 +9,7 @@ use crate::config_file::Loaded;
 use crate::failure::{Failure, Kind};
 use crate::interrupts::Interrupts;
 use crate::memory::mirror::{
-    self, Bd, BdError, Brought, INIT, Patience, Place, Standing, StateDirectory, Unusable,
+    self, Bd, BdError, INIT, Patience, Place, Standing, StateDirectory, Unusable,
 };
 use crate::stderr::eprintln;
 
@@ -24,9 +24,9 @@ pub fn run(loaded: &Loaded, arguments: &MemoryInit) -> Result<(), Failure> {
     }
     let brought = mirror::brought_along(&place).filter(|_| standing == Standing::Ready);
     let state = StateDirectory::here();
-    let agreed = state.consent(&place).filter(|consent| {
-        standing == Standing::Ready && (brought.is_none() || consent.brought == Brought::Accepted)
-    });
+    let agreed = state
+        .consent(&place)
+        .filter(|consent| standing == Standing::Ready && consent.covers(brought.as_ref()));
     if agreed.is_some() {
         eprintln!("you agreed to it already: nothing has to be done");
         say_whether_it_is_on(loaded);
@@ -43,8 +43,8 @@ pub fn run(loaded: &Loaded, arguments: &MemoryInit) -> Result<(), Failure> {
         eprintln!("It is told to install no hooks, write no files for agents, and commit nothing.");
     }
     eprintln!("When a session ends, `bd` gets a copy of the notes in `{directory}`.");
-    if let Some(what) = brought {
-        eprintln!("warning: {what}");
+    if let Some(brought) = &brought {
+        eprintln!("warning: {}", brought.what);
     }
     if !arguments.yes {
         match confirm_unless("do you agree?", Enter::MeansNo, Some(&stop)) {
@@ -64,8 +64,7 @@ pub fn run(loaded: &Loaded, arguments: &MemoryInit) -> Result<(), Failure> {
             return Err(Failure::new(Kind::Missing, why));
         }
     }
-    let brought = if brought.is_some() { Brought::Accepted } else { Brought::Refused };
-    state.agree(&place, brought).map_err(|error| Failure::new(Kind::Missing, error))?;
+    state.agree(&place, brought.as_ref()).map_err(|error| Failure::new(Kind::Missing, error))?;
     eprintln!("done; that you agreed is kept for you on this machine, not in the repository");
     say_whether_it_is_on(loaded);
     Ok(())

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use super::brought::Along;
 use super::place::Place;
 use crate::atomic_file::{self, AtomicError, Durability};
 
@@ -17,15 +18,15 @@ use crate::atomic_file::{self, AtomicError, Durability};
 pub struct Consent {
     /// The directory that `bd` may be run for.
     directory: PathBuf,
-    pub brought: Brought,
+    /// The mark of what others had put there, which `bd` runs and obeys.
+    brought: Option<String>,
 }
 
-/// What others may have put there, which `bd` runs and obeys.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Brought {
-    Refused,
-    Accepted,
+impl Consent {
+    /// Whether it is for what is there now; nothing needs no consent of its own.
+    pub fn covers(&self, brought: Option<&Along>) -> bool {
+        brought.is_none_or(|it| self.brought.as_ref() == Some(&it.mark))
+    }
 }
 
 /// Why a consent cannot be kept.
@@ -70,14 +71,15 @@ impl StateDirectory {
     }
 
     /// Keeps what the person agreed to.
-    pub fn agree(&self, place: &Place, brought: Brought) -> Result<(), ConsentError> {
+    pub fn agree(&self, place: &Place, brought: Option<&Along>) -> Result<(), ConsentError> {
         let file = self.file(place)?;
         let parent = file.parent().unwrap_or(&file);
         fs::create_dir_all(parent)
             .map_err(|source| ConsentError::Make { path: parent.to_owned(), source })?;
         // Only now every link on the way can be followed.
         let file = self.file(place)?;
-        let consent = Consent { directory: real(place), brought };
+        let consent =
+            Consent { directory: real(place), brought: brought.map(|it| it.mark.clone()) };
         let text = serde_json::to_vec(&consent).unwrap_or_default();
         Ok(atomic_file::replace(&file, &text, Durability::Power)?)
     }
@@ -116,18 +118,21 @@ mod tests {
         let (one, other) = (Place::in_directory(&one), Place::in_directory(&other));
         let own = StateDirectory::at(&root.path().join("state"));
         assert_eq!(own.consent(&one), None);
-        own.agree(&one, Brought::Refused).unwrap();
-        assert_eq!(own.consent(&one).unwrap().brought, Brought::Refused);
+        let brought = |mark: &str| Along { what: "something", mark: mark.to_owned() };
+        own.agree(&one, None).unwrap();
+        assert!(own.consent(&one).unwrap().covers(None));
+        assert!(!own.consent(&one).unwrap().covers(Some(&brought("a"))));
         assert_eq!(own.consent(&other), None);
         // The same for another place is none.
         fs::copy(own.file(&one).unwrap(), own.file(&other).unwrap()).unwrap();
         assert_eq!(own.consent(&other), None);
-        own.agree(&one, Brought::Accepted).unwrap();
-        assert_eq!(own.consent(&one).unwrap().brought, Brought::Accepted);
+        own.agree(&one, Some(&brought("a"))).unwrap();
+        assert!(own.consent(&one).unwrap().covers(Some(&brought("a"))));
+        assert!(!own.consent(&one).unwrap().covers(Some(&brought("b"))), "it came later");
 
         for within in [one.home.join("state"), one.directory.clone()] {
             let carried = StateDirectory::at(&within);
-            assert!(matches!(carried.agree(&one, Brought::Accepted), Err(ConsentError::Inside(_))));
+            assert!(matches!(carried.agree(&one, None), Err(ConsentError::Inside(_))));
             // Even if somebody put the very file there.
             let name = own.file(&one).unwrap();
             let forged = within.join("beads").join(name.file_name().unwrap());

@@ -20,9 +20,9 @@ use std::time::{Duration, Instant};
 
 use blueflame_core::memory::Notebook;
 
-pub use self::brought::along as brought_along;
+pub use self::brought::{Along, along as brought_along};
 use self::changes::{Change, changes};
-pub use self::consent::{Brought, StateDirectory};
+pub use self::consent::StateDirectory;
 pub use self::pending::Pending;
 pub use self::place::{Place, Standing};
 pub use self::program::{Bd, BdError, INIT, Unusable};
@@ -64,9 +64,11 @@ pub fn is_agreed(place: &Place, path: &OsString) -> Result<(), Unusable> {
         Standing::Ready => {}
     }
     let consent = StateDirectory::here().consent(place).ok_or(Unusable::NotAgreed)?;
-    match (consent.brought, brought_along(place)) {
-        (Brought::Refused, Some(what)) => Err(Unusable::BroughtAlong { what }),
-        (Brought::Refused, None) | (Brought::Accepted, _) => Ok(()),
+    match brought_along(place) {
+        Some(brought) if !consent.covers(Some(&brought)) => {
+            Err(Unusable::BroughtAlong { what: brought.what })
+        }
+        Some(_) | None => Ok(()),
     }
 }
 
