@@ -133,3 +133,21 @@ fn drain(pipe: impl Read + Send + 'static, most: u64) -> mpsc::Receiver<Vec<u8>>
     });
     told
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whoever_is_out_of_time_may_put_things_in_order() {
+        let place = tempfile::tempdir().unwrap();
+        let done = place.path().join("done");
+        let script = "trap 'echo in order > \"$0\"; exit' TERM; sleep 60 & wait";
+        let mut command = Command::new("sh");
+        command.args(["-c", script]).arg(&done);
+        let bounds = Bounds { patience: Duration::from_millis(500), most: 10, stop: None };
+        let ended = run(&mut command, bounds).unwrap_err();
+        assert!(matches!(ended, RunError::TimedOut(_)), "{ended}");
+        assert_eq!(std::fs::read_to_string(done).unwrap(), "in order\n");
+    }
+}
