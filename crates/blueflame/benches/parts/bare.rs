@@ -20,7 +20,6 @@ pub struct Place<'p> {
 
 /// How it reaches its model.
 #[derive(Clone, Copy)]
-#[allow(dead_code, reason = "each benchmark has its own way")]
 pub enum Model<'p> {
     At(&'p str),
     /// Through a gateway that wants to see this token.

@@ -60,7 +60,6 @@ impl Model {
     }
 
     /// Answers whoever asks, at once, for as long as the program runs.
-    #[allow(dead_code, reason = "only some benchmarks do not care when it answers")]
     pub fn answers_at_once(self) -> String {
         thread::spawn(move || self.requests.into_iter().for_each(Request::answer));
         self.address

@@ -53,3 +53,27 @@ fn fingerprint(directory: &Path) -> String {
     }
     hasher.finalize().to_hex().to_string()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hooks_that_come_or_change_are_something_else() {
+        let home = tempfile::tempdir().unwrap();
+        let place = Place::in_directory(home.path());
+        let hooks = place.directory.join("hooks");
+        fs::create_dir_all(&hooks).unwrap();
+        let none = along(&place).map(|it| it.mark);
+        let mark_with = |name: &str, text: &str| {
+            fs::write(hooks.join(name), text).unwrap();
+            along(&place).unwrap().mark
+        };
+        let one = mark_with("on_update", "echo hello\n");
+        assert_ne!(Some(&one), none.as_ref());
+        assert_eq!(mark_with("on_update", "echo hello\n"), one, "nothing changed");
+        let other = mark_with("on_update", "echo other\n");
+        assert_ne!(other, one);
+        assert_ne!(mark_with("on_create", ""), other);
+    }
+}

@@ -4,8 +4,9 @@
 //! What it has is listed, and whatever is missing, different or open is created,
 //! updated or closed, one call at a time. So a mirror that was cut short anywhere
 //! is made good by doing it again, and doing it once more changes nothing.
-//! Nothing is ever written into `.beads` but by `bd`, and nothing is run or
-//! initialised there unless the person agreed to it on this machine.
+//! Nothing is ever written into `.beads` but by `bd`, and no session runs it there
+//! unless the person agreed to it on this machine; whoever is asked for that has it
+//! say its version first.
 
 mod answer;
 mod brought;
