@@ -62,6 +62,7 @@ const MUST_COME_UP: &[&str] = &[
     "event agent.granted",
     "event agent.stop_sent",
     "event gate.withdrawn",
+    "event session.obstructed",
     "event session.suspended",
     "event session.resumed",
     "event provider.limited",

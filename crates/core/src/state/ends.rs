@@ -157,9 +157,10 @@ impl State {
             }
         }
         self.remember_worker(id, &agent);
-        // Only what we really stopped is our doing.
+        // Only what we really stopped is our doing. What fails to start while all
+        // is being stopped may be told before it was told to stop itself.
         let counts = match consequence.counts {
-            Counts::Never if !agent.stop_sent => Counts::Free,
+            Counts::Never if !agent.stop_sent && !self.stopping => Counts::Free,
             counts => counts,
         };
         let consequence = &Consequence { counts, ..consequence.clone() };

@@ -226,6 +226,20 @@ fn what_is_stopped_while_it_starts_costs_nothing() {
 }
 
 #[test]
+fn what_nobody_could_start_costs_nothing_however_often_it_is_tried() {
+    let mut story = Story::developing(Rules { max_retries: 0, ..rules() }, [task("a")]);
+    for attempt in 2..12 {
+        let agent = story.agent("a");
+        // Both are told at once: nobody was told to stop in between.
+        story.record(Event::SessionObstructed { reason: "no room".into() });
+        let said = story.fact(start_failed(agent, StartFault::Stopped, "no room"));
+        assert_eq!(said, ["suspend"]);
+        assert_eq!(story.resumes(), [format!("develop a#{attempt}")]);
+    }
+    assert_eq!(story.task("a").tally, Tally::default());
+}
+
+#[test]
 fn an_executor_that_cannot_be_started_gives_way_and_costs_nothing_while_there_is_another() {
     let executors =
         PerRole { worker: vec![executor("claude"), executor("codex")], ..rules().executors };

@@ -320,7 +320,8 @@ impl Story {
 
     // How the story goes on.
 
-    fn record(&mut self, event: Event) {
+    /// A fact that is told in one breath with the next.
+    pub fn record(&mut self, event: Event) {
         let at = self.now();
         if let Err(illegal) = self.state.apply(at, &event) {
             panic!("{illegal}\n{event:?}");

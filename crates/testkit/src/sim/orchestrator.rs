@@ -440,9 +440,16 @@ impl Session {
         let fails = self.rng.percent(self.temper.agent_fails / 6);
         // Getting ready takes long enough to be stopped in the middle.
         if fails || stop && self.rng.percent(50) {
-            let (fault, reason) = match self.rng.below(3) {
+            let (fault, reason) = match self.rng.below(4) {
                 _ if !fails => (StartFault::Stopped, "it was stopped"),
-                0 => (StartFault::Place, "no space left on device"),
+                0 => (StartFault::Place, "a start that does not fit"),
+                // Nobody could be started: this one is stopped with all the others,
+                // and both are told in one breath.
+                1 if !self.state.is_landing() => {
+                    let reason = "no space left on device".to_owned();
+                    self.record(Event::SessionObstructed { reason })?;
+                    (StartFault::Stopped, "no space left on device")
+                }
                 _ => (StartFault::Program, "no such program"),
             };
             let (agent, reason) = (agent.clone(), reason.to_owned());

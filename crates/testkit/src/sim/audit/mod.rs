@@ -377,8 +377,11 @@ impl Auditor {
 
     fn left(&mut self, agent: &AgentId, blame: Blame) -> Result<(), Finding> {
         let blame = match blame {
-            // Only what was told to stop was stopped by us.
-            Blame::Us if !self.told_to_stop.contains(agent) => Blame::Circumstances,
+            // Only what was told to stop was stopped by us, or what ended while all
+            // was being stopped.
+            Blame::Us if !self.stopping && !self.told_to_stop.contains(agent) => {
+                Blame::Circumstances
+            }
             blame => blame,
         };
         self.executors.left(agent);
