@@ -9,13 +9,14 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::PoisonError;
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use blueflame_core::ids::Oid;
 
 use super::error::{WorkspaceError, failed};
 use super::layers::{self, BASE, Layers};
-use super::{Making, Workspaces, remove, space, subvolume};
+use super::{Making, Workspaces, remove, seal, space, subvolume};
 
 /// A large tree on a busy disk takes its time.
 const CHECKOUT_DEADLINE: Duration = Duration::from_secs(300);
@@ -29,6 +30,10 @@ const FEW: usize = 1000;
 
 /// How many of the checkouts that are there are compared.
 const COMPARED: usize = 4;
+
+/// For more files than this it is worth to wait for the end of a second once, so
+/// that git need not read them again in every workspace.
+const MANY: usize = 10_000;
 
 /// A checkout, and what it is of.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -91,7 +96,7 @@ impl Workspaces {
                 continue;
             }
             // One that another session left may have been altered since.
-            if checked.contains(&base.name) || self.is_whole(&base, &place.join(&base.name))? {
+            if checked.contains(&base.name) || is_whole(&place.join(&base.name)) {
                 checked.insert(base.name.clone());
                 return Ok(base);
             }
@@ -112,24 +117,6 @@ impl Workspaces {
         // The commit of an old one may be gone.
         let differing = answer.stdout.split(|byte| *byte == 0).count();
         Ok(answer.status.success() && differing <= FEW)
-    }
-
-    /// Whether all files are as they were when it was made, and no others are there.
-    fn is_whole(&self, base: &Base, path: &Path) -> Result<bool, WorkspaceError> {
-        if !index(path).is_file() {
-            return Ok(false);
-        }
-        let git = || self.plain.git().work_tree(path).variable("GIT_INDEX_FILE", index(path));
-        for words in [
-            &["diff-index", "--cached", "--quiet", base.commit.as_str()][..],
-            &["diff-files", "--quiet", "--ignore-submodules=all"],
-        ] {
-            if !git().words(words).run()?.status.success() {
-                return Ok(false);
-            }
-        }
-        let others = git().words(&["ls-files", "-z", "--others"]).run()?;
-        Ok(others.status.success() && others.stdout.is_empty())
     }
 
     fn check_out(&self, place: &Path, commit: &Oid) -> Result<Base, WorkspaceError> {
@@ -155,12 +142,18 @@ impl Workspaces {
             let _ = remove::remove_tree(&staging);
             return Err(error.into());
         }
+        if survey.files > MANY {
+            let index = index(&staging);
+            outlast_its_second(&index).map_err(failed("write", &index))?;
+        }
         // Another of the same commit may be there, altered and still in use.
         let names = (1..=u32::MAX).map(|number| format!("{commit}-{number}"));
         let name = names.into_iter().find(|name| fs::symlink_metadata(place.join(name)).is_err());
         let name = name.unwrap_or_default();
         let path = place.join(&name);
         fs::rename(&staging, &path).map_err(failed("make", &path))?;
+        let (seal, mark) = (seal_of(&path), seal::of(&path).map_err(failed("look at", &path))?);
+        fs::write(&seal, mark).map_err(failed("write", &seal))?;
         Ok(Base { commit: commit.clone(), name })
     }
 
@@ -184,13 +177,41 @@ pub fn unused_bases(root: &Path) -> Result<Vec<PathBuf>, WorkspaceError> {
     Ok(there.filter(|(name, _)| !used.contains(name)).map(|(_, path)| path).collect())
 }
 
-/// Removes one. It loses its name first: one that has a name is whole.
+/// Removes one. It loses its seal and its name first: one that has both is whole.
 pub fn remove_base(path: &Path) -> io::Result<()> {
+    match fs::remove_file(seal_of(path)) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let nameless = path.with_file_name(format!(".{name}.gone"));
     remove::remove_tree(&nameless)?;
     fs::rename(path, &nameless)?;
     remove::remove_tree(&nameless)
+}
+
+/// Whether a checkout is as it was when it was made.
+fn is_whole(path: &Path) -> bool {
+    fs::read_to_string(seal_of(path)).is_ok_and(|mark| seal::of(path).is_ok_and(|it| it == mark))
+}
+
+/// The file beside a checkout that it is known again by.
+fn seal_of(base: &Path) -> PathBuf {
+    let name = base.file_name().unwrap_or_default().to_string_lossy();
+    base.with_file_name(format!("{name}.seal"))
+}
+
+/// Makes an index younger than all files in it. Those that seem to be of the same
+/// second git reads again in every workspace, as one may have been written after the
+/// index was; here none was, and when agents begin that second is over.
+fn outlast_its_second(index: &Path) -> io::Result<()> {
+    let index = fs::File::options().write(true).open(index)?;
+    let into_it = index.metadata()?.modified()?.duration_since(UNIX_EPOCH).unwrap_or_default();
+    // Clocks of file systems are a little late.
+    let over = Duration::from_secs(into_it.as_secs() + 1) + Duration::from_millis(20);
+    let now = UNIX_EPOCH.elapsed().unwrap_or_default();
+    thread::sleep(over.saturating_sub(now).min(Duration::from_secs(2)));
+    index.set_modified(SystemTime::now())
 }
 
 /// The checkouts that workspaces are laid over.

@@ -27,18 +27,21 @@ impl Workspaces {
         if fs::symlink_metadata(&workspace.path).is_ok() {
             return Err(WorkspaceError::Exists { path: workspace.path });
         }
-        self.check_start(&order.start)?;
         let directory = self.root.join(self.session.as_str());
         fs::create_dir_all(&directory).map_err(failed("make", &directory))?;
         let tree = match self.making {
-            Making::Checkouts => self.survey(&order.start)?.bytes,
+            Making::Checkouts => {
+                let survey = self.survey(&order.start);
+                survey.map_err(|error| self.or_no_such(&order.start, error))?.bytes
+            }
             Making::Layers { .. } | Making::Copies => 0,
         };
         let need = tree + self.fitter().shared_bytes(&order.fittings);
         space::check(&directory, need, self.spare_bytes)?;
         // From here on no clean-up of the person's repository takes the start.
-        let kept = self.base_ref(&order.name);
-        self.person().words(&["update-ref", &kept, order.start.as_str()]).done()?;
+        let (kept, commit) = (self.base_ref(&order.name), format!("{}^{{commit}}", order.start));
+        let keep = self.person().words(&["update-ref", &kept, &commit]).done();
+        keep.map_err(|error| self.or_no_such(&order.start, error.into()))?;
         let content = match &order.restore {
             Some(restore) => self.bring_back(order, restore)?,
             None => Merged { tree: order.start.clone(), conflicts: Vec::new() },
@@ -137,12 +140,13 @@ impl Workspaces {
         self.fitter().furnish(&floor, &order.fittings)
     }
 
-    fn check_start(&self, start: &Oid) -> Result<(), WorkspaceError> {
+    /// Why a start could not be used: it may not be there.
+    fn or_no_such(&self, start: &Oid, error: WorkspaceError) -> WorkspaceError {
         let commit = format!("{start}^{{commit}}");
-        let found = self.plain.git().words(&["rev-parse", "--quiet", "--verify", &commit]).run()?;
-        match found.if_any()? {
-            Some(_) => Ok(()),
-            None => Err(WorkspaceError::NoSuchStart(start.clone())),
+        let call = self.plain.git().words(&["rev-parse", "--quiet", "--verify", &commit]);
+        match call.run().and_then(|answer| answer.if_any()) {
+            Ok(None) => WorkspaceError::NoSuchStart(start.clone()),
+            Ok(Some(_)) | Err(_) => error,
         }
     }
 

@@ -31,6 +31,7 @@ mod making;
 mod name;
 mod plain;
 mod remove;
+mod seal;
 mod space;
 mod starting_point;
 mod subvolume;

@@ -14,6 +14,7 @@ const BLOCK: u64 = 4096;
 /// What a checkout of a commit comes to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Survey {
+    pub files: usize,
     pub bytes: u64,
     pub submodules: Vec<String>,
 }
@@ -24,7 +25,7 @@ pub(super) fn survey(plain: &PlainRepository, start: &Oid) -> Result<Survey, Git
     if !answer.status.success() {
         return Err(answer.failure());
     }
-    let mut survey = Survey { bytes: 0, submodules: Vec::new() };
+    let mut survey = Survey { files: 0, bytes: 0, submodules: Vec::new() };
     for entry in answer.stdout.split(|byte| *byte == 0).filter(|entry| !entry.is_empty()) {
         let text = String::from_utf8_lossy(entry);
         let Some((about, path)) = text.split_once('\t') else {
@@ -34,6 +35,7 @@ pub(super) fn survey(plain: &PlainRepository, start: &Oid) -> Result<Survey, Git
             [_, "commit", _, _] => survey.submodules.push(path.to_owned()),
             [_, _, _, size] => {
                 let size: u64 = size.parse().map_err(|_| answer.strange(entry))?;
+                survey.files += 1;
                 survey.bytes += on_disk(size);
             }
             _ => return Err(answer.strange(entry)),

@@ -2,6 +2,7 @@
 //! program puts into them, and what they leave is taken over from outside.
 
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -92,8 +93,8 @@ impl Scene {
 
     pub fn bases(&self) -> Vec<String> {
         let entries = fs::read_dir(self.root.join(".trees/.bases")).into_iter().flatten();
-        let mut names: Vec<String> =
-            entries.map(|it| it.unwrap().file_name().into_string().unwrap()).collect();
+        let names = entries.map(|it| it.unwrap().file_name().into_string().unwrap());
+        let mut names: Vec<String> = names.filter(|name| !name.ends_with(".seal")).collect();
         names.sort();
         names
     }
@@ -358,6 +359,22 @@ fn a_checkout_that_was_altered_is_not_used_by_another_session() {
         again.remove(&second).unwrap();
         again.remove_unused_bases().unwrap();
     }
+}
+
+/// Git takes a file for unchanged that has its size and was written in a second that
+/// was over when the index was. In a checkout of many files it need not read any of
+/// them, and what an agent writes at once is seen all the same.
+#[test]
+fn what_is_written_at_once_over_many_files_is_seen() {
+    let many: Vec<String> = (0..10_001).map(|number| format!("d{}/{number}", number % 9)).collect();
+    let files: Vec<(&str, &str)> = many.iter().map(|path| (path.as_str(), "1\n")).collect();
+    let scene = Scene::new(&files);
+    let workspace = scene.create("task-001");
+    let seen = "for it in d0/0 d8/9998; do echo 2 > $it; done; git status --porcelain";
+    assert_eq!(scene.agent(&workspace, seen), " M d0/0\n M d8/9998\n");
+    let second = |path: &str| fs::metadata(workspace.files().join(path)).unwrap().mtime();
+    let youngest = many.iter().map(|path| second(path)).max().unwrap();
+    assert!(second(".git/index") > youngest, "git would read those of that second again");
 }
 
 #[test]

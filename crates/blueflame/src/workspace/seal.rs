@@ -1,0 +1,120 @@
+//! How a tree of files is known again: a mark of all that is in it, taken without
+//! reading a file.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::num::NonZero;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::thread;
+
+/// So many directories at least are worth a thread.
+const WORTH_A_THREAD: usize = 16;
+
+/// The mark of everything below a directory: names, kinds, sizes and times. Whoever
+/// alters a file cannot help that the time of its last change is another, and no
+/// call sets that one.
+pub(super) fn of(root: &Path) -> io::Result<String> {
+    let threads = thread::available_parallelism().map_or(1, NonZero::get);
+    let mut mark = blake3::Hasher::new();
+    let mut level = vec![PathBuf::new()];
+    while !level.is_empty() {
+        let share = level.len().div_ceil(threads).max(WORTH_A_THREAD);
+        let read = thread::scope(|scope| {
+            let parts: Vec<_> = level
+                .chunks(share)
+                .map(|part| scope.spawn(|| part.iter().map(|it| listed(root, it)).collect()))
+                .collect();
+            let joined = parts.into_iter().map(|part| part.join().expect("it does not panic"));
+            joined.collect::<io::Result<Vec<Vec<Listed>>>>()
+        })?;
+        level.clear();
+        for directory in read.into_iter().flatten() {
+            mark.update(directory.mark.as_bytes());
+            level.extend(directory.below);
+        }
+    }
+    Ok(mark.finalize().to_hex().to_string())
+}
+
+/// What is in one directory.
+struct Listed {
+    mark: blake3::Hash,
+    below: Vec<PathBuf>,
+}
+
+fn listed(root: &Path, directory: &Path) -> io::Result<Listed> {
+    let mut entries: Vec<(OsString, fs::Metadata)> = Vec::new();
+    for entry in fs::read_dir(root.join(directory))? {
+        let entry = entry?;
+        entries.push((entry.file_name(), entry.metadata()?));
+    }
+    entries.sort_by(|(one, _), (other, _)| one.cmp(other));
+    let mut bytes = directory.as_os_str().as_bytes().to_vec();
+    let mut below = Vec::new();
+    for (name, found) in entries {
+        bytes.push(0);
+        bytes.extend(name.as_bytes());
+        bytes.push(0);
+        bytes.extend(found.mode().to_le_bytes());
+        if found.is_dir() {
+            below.push(directory.join(name));
+        } else {
+            let times = [found.mtime(), found.mtime_nsec(), found.ctime(), found.ctime_nsec()];
+            bytes.extend(found.size().to_le_bytes());
+            bytes.extend(times.into_iter().flat_map(i64::to_le_bytes));
+        }
+    }
+    Ok(Listed { mark: blake3::hash(&bytes), below })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{File, FileTimes, Permissions};
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use super::*;
+
+    #[test]
+    fn whatever_is_done_to_a_tree_is_seen() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path();
+        for number in 0..100 {
+            let below = root.join(format!("{number}/below"));
+            fs::create_dir_all(&below).unwrap();
+            fs::write(below.join("file"), "text").unwrap();
+        }
+        symlink("1/below", root.join("link")).unwrap();
+        let file = root.join("7/below/file");
+        // Even who puts size and time back.
+        let covertly = || {
+            let time = fs::metadata(&file).unwrap().modified().unwrap();
+            fs::write(&file, "tEXt").unwrap();
+            let times = FileTimes::new().set_modified(time);
+            File::options().write(true).open(&file).unwrap().set_times(times).unwrap();
+        };
+        let executable = || fs::set_permissions(&file, Permissions::from_mode(0o755)).unwrap();
+        let replaced = || {
+            fs::remove_file(root.join("link")).unwrap();
+            symlink("2/below", root.join("link")).unwrap();
+        };
+        let alterations: [(&str, &dyn Fn()); 7] = [
+            ("written", &|| fs::write(&file, "other text").unwrap()),
+            ("written covertly", &covertly),
+            ("made executable", &executable),
+            ("link elsewhere", &replaced),
+            ("added", &|| fs::write(root.join("9/below/more"), "").unwrap()),
+            ("added directory", &|| fs::create_dir(root.join("9/empty")).unwrap()),
+            ("removed", &|| fs::remove_file(root.join("99/below/file")).unwrap()),
+        ];
+        for (what, alter) in alterations {
+            let before = of(root).unwrap();
+            assert_eq!(before, of(root).unwrap(), "nothing was done");
+            alter();
+            assert_ne!(before, of(root).unwrap(), "{what}");
+        }
+        assert!(of(&root.join("none")).is_err());
+    }
+}
