@@ -1,10 +1,10 @@
 //! What it costs to give an agent a workspace of its own.
 //!
-//! Eight workspaces of a repository with many files are made in layers and as
-//! checkouts of their own, and eight linked work trees by `git worktree add`, turn by
-//! turn in one run. Then git is asked for its status in each for the first time, what
-//! was made is weighed, and what an agent has not committed is looked up. At the end
-//! many are made at once.
+//! Eight workspaces of a repository with many files are made in layers, eight linked
+//! work trees by `git worktree add`, and a few workspaces as checkouts of their own, in
+//! one run. Then git is asked for its status in each for the first time, what was made
+//! is weighed, and what an agent has not committed is looked up. At the end many are
+//! made at once.
 //!
 //! ```text
 //! cargo bench -p blueflame --bench workspaces
@@ -13,10 +13,14 @@
 #![expect(clippy::unwrap_used, reason = "a benchmark that cannot go on stops here")]
 #![expect(clippy::print_stdout, reason = "a benchmark shows its figures")]
 
+#[path = "parts/mod.rs"]
+mod parts;
+
 use std::fmt::Write as _;
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -29,11 +33,13 @@ use blueflame_core::event::Work;
 use blueflame_core::ids::{Oid, SessionId, TaskId};
 use blueflame_core::lock_path::LockPath;
 use blueflame_testkit::TestEnv;
+use parts::figures::Figures;
 
 const BLUEFLAME: &str = env!("CARGO_BIN_EXE_blueflame");
 const FILES: u32 = 50_000;
 const MORE_FILES: u32 = 60_000;
 const EACH: u32 = 8;
+const CHECKOUTS: u32 = 2;
 const AT_ONCE: u32 = 1000;
 const ROUNDS: usize = 9;
 const THREADS: usize = 16;
@@ -47,48 +53,54 @@ struct Scene {
 
 fn main() {
     let scene = Scene::new();
-    let checkout = timed(|| drop(scene.workspaces("first", true).create(&scene.order(0))));
-    println!("{FILES} files; the one checkout beneath all layers: {}", seconds(checkout));
-    println!(
-        "{EACH} of them           made    one of them took    first status    together       KB each  ratio made  ratio together"
-    );
     // Nothing is removed before all are measured: a file system makes files much more
     // slowly for a while after many were removed.
-    let (plain_ones, layered_ones) =
-        (scene.workspaces("plain", false), scene.workspaces("layered", true));
-    let layered = scene.ours(&layered_ones);
-    let worktrees = scene.linked();
-    let plain = scene.ours(&plain_ones);
+    let (_, making) = scene.first("first");
+    let (session, looking) = scene.first("layered");
+    let layered = scene.ours(&session, EACH);
+    let linked = scene.linked();
+    let plain = scene.ours(&scene.workspaces("plain", false), CHECKOUTS);
+    println!(
+        "{FILES} files             one made (from, to)       first status (from, to)   KB each"
+    );
     for (name, row) in
-        [("git worktree add", &worktrees), ("own checkouts", &plain), ("layers", &layered)]
+        [("git worktree add", &linked), ("own checkouts", &plain), ("layers", &layered)]
     {
-        let (least, most) = (row.made.iter().min().unwrap(), row.made.iter().max().unwrap());
+        let (made, status) = (Figures::of(&row.made), Figures::of(&row.status));
+        let name = format!("{} by {name}", row.made.len());
+        println!("{name:<22} {made:>24} {status:>25} {:>8}", row.kilobytes);
+    }
+    for (checkout, once) in [
+        ("is there", Duration::ZERO),
+        ("was left by another session", looking),
+        ("has to be made", making),
+    ] {
+        let (made, together) = (linked.made(), linked.made() + linked.status());
         println!(
-            "{name:<18} {:>9} {:>19} {:>15} {:>11} {:>13}  {:>10.1} {:>15.1}",
-            seconds(row.total()),
-            format!("{:.3} to {:.3} s", least.as_secs_f64(), most.as_secs_f64()),
-            seconds(row.status),
-            seconds(row.total() + row.status),
-            row.kilobytes / u64::from(EACH),
-            worktrees.total().as_secs_f64() / row.total().as_secs_f64(),
-            (worktrees.total() + worktrees.status).as_secs_f64()
-                / (row.total() + row.status).as_secs_f64(),
+            "{EACH} in layers, if the checkout beneath {checkout:<28} {} more: {:>5.1} times faster, {:.1} with the status",
+            seconds(once),
+            made.as_secs_f64() / (layered.made() + once).as_secs_f64(),
+            together.as_secs_f64() / (layered.made() + layered.status() + once).as_secs_f64(),
         );
     }
     scene.touched();
     scene.crowd();
 }
 
+/// Each of some workspaces.
 struct Row {
-    /// Each of them.
     made: Vec<Duration>,
-    status: Duration,
+    status: Vec<Duration>,
     kilobytes: u64,
 }
 
 impl Row {
-    fn total(&self) -> Duration {
+    fn made(&self) -> Duration {
         self.made.iter().sum()
+    }
+
+    fn status(&self) -> Duration {
+        self.status.iter().sum()
     }
 }
 
@@ -136,42 +148,60 @@ impl Scene {
         }
     }
 
-    fn ours(&self, workspaces: &Workspaces) -> Row {
+    /// The first workspace of a session, which sees to the checkout beneath.
+    fn first(&self, session: &str) -> (Workspaces, Duration) {
+        let workspaces = self.workspaces(session, true);
+        let took = timed(|| drop(workspaces.create(&self.order(EACH)).unwrap()));
+        (workspaces, took)
+    }
+
+    fn ours(&self, workspaces: &Workspaces, number: u32) -> Row {
         settle();
-        let mut made: Vec<Workspace> = Vec::new();
-        let one =
-            |number| timed(|| made.push(workspaces.create(&self.order(number)).unwrap().workspace));
-        let took = (0..EACH).map(one).collect();
-        let kilobytes = made.iter().map(|it| size(&it.path)).sum();
-        let status = timed(|| {
-            for workspace in &made {
-                self.status(&workspace.path);
-            }
-        });
-        Row { made: took, status, kilobytes }
+        let mut places: Vec<PathBuf> = Vec::new();
+        let one = |number| {
+            let order = self.order(number);
+            timed(|| places.push(workspaces.create(&order).unwrap().workspace.path))
+        };
+        let made = (0..number).map(one).collect();
+        self.looked_at(made, &places)
     }
 
     fn linked(&self) -> Row {
         settle();
-        let place = |number: u32| self.env.path(format!("linked-{number}"));
-        let one = |number| {
+        let places: Vec<PathBuf> =
+            (0..EACH).map(|number| self.env.path(format!("linked-{number}"))).collect();
+        let one = |(number, place): (usize, &PathBuf)| {
             let mut git = self.env.command("git");
             git.current_dir(self.env.path("project")).args(["worktree", "add", "-q"]);
-            git.args(["-b", &format!("branch-{number}")]).arg(place(number)).arg("main");
+            git.args(["-b", &format!("branch-{number}")]).arg(place).arg("main");
             timed(|| assert!(git.stderr(Stdio::null()).status().unwrap().success()))
         };
-        let made = (0..EACH).map(one).collect();
-        let kilobytes = (0..EACH).map(|number| size(&place(number))).sum();
-        let status = timed(|| (0..EACH).for_each(|number| self.status(&place(number))));
+        let made = places.iter().enumerate().map(one).collect();
+        self.looked_at(made, &places)
+    }
+
+    fn looked_at(&self, made: Vec<Duration>, places: &[PathBuf]) -> Row {
+        let kilobytes = places.iter().map(|it| size(it)).max().unwrap();
+        let status = places.iter().map(|place| self.status(place)).collect();
         Row { made, status, kilobytes }
     }
 
-    /// Asked as an agent asks: from inside.
-    fn status(&self, place: &Path) {
-        let mut git = self.env.command(BLUEFLAME);
-        git.arg("__within").arg(place).args(["git", "-C"]).arg(place);
-        let output = git.args(["status", "--porcelain"]).output().unwrap();
-        assert!(output.status.success() && output.stdout.is_empty(), "{output:?}");
+    /// Asked as an agent asks: from inside, where it stays. So layers are put together
+    /// within that time, and taken apart after it.
+    fn status(&self, place: &Path) -> Duration {
+        let mut agent = self.env.command(BLUEFLAME);
+        agent.arg("__within").arg(place).args(["sh", "-c"]);
+        agent.arg("git -C \"$0\" status --porcelain && echo clean; read stays").arg(place);
+        agent.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut said = String::new();
+        let begun = Instant::now();
+        let mut agent = agent.spawn().unwrap();
+        BufReader::new(agent.stdout.as_mut().unwrap()).read_line(&mut said).unwrap();
+        let took = begun.elapsed();
+        assert_eq!(said, "clean\n");
+        drop(agent.stdin.take());
+        agent.wait().unwrap();
+        took
     }
 
     /// Finding out what was touched, against asking git for all that differs.
@@ -197,9 +227,9 @@ impl Scene {
             }));
         }
         println!("three of {MORE_FILES} files touched, medians of {ROUNDS}");
-        let git = show("git status --ignored -uall", &mut git, None);
-        show("the list of what was touched", &mut listing, Some(git));
-        show("all that is taken over of an agent's work", &mut whole, Some(git));
+        let git = show("git status --ignored -uall", &git, None);
+        show("the list of what was touched", &listing, Some(&git));
+        show("all that is taken over of an agent's work", &whole, Some(&git));
         workspaces.remove(&workspace).unwrap();
     }
 
@@ -256,20 +286,12 @@ fn commit(branch: &str, from: &str, numbers: Range<u32>) -> String {
     stream
 }
 
-/// Prints the middle of some times, their spread, and how much less it is than another.
-fn show(name: &str, times: &mut [Duration], against: Option<Duration>) -> Duration {
-    times.sort_unstable();
-    let (least, middle, most) = (times[0], times[times.len() / 2], times[times.len() - 1]);
-    let ms = |time: Duration| time.as_secs_f64() * 1e3;
-    let ratio = against.map(|it| format!(", ratio {:.0}", it.as_secs_f64() / middle.as_secs_f64()));
-    println!(
-        "{name:<42} {:>9.3} ms ({:.3} to {:.3}){}",
-        ms(middle),
-        ms(least),
-        ms(most),
-        ratio.unwrap_or_default()
-    );
-    middle
+/// Prints some times, and how much less they are than others.
+fn show(name: &str, times: &[Duration], against: Option<&Figures>) -> Figures {
+    let figures = Figures::of(times);
+    let ratio = against.map(|it| format!(", ratio {:.0}", it.median() / figures.median()));
+    println!("{name:<42} {figures}{}", ratio.unwrap_or_default());
+    figures
 }
 
 /// What was written before is on the disk, and does not get in the way.

@@ -1,5 +1,6 @@
 //! Figures of many measurements.
 
+use std::fmt;
 use std::time::Duration;
 
 /// What was measured, shortest first, in milliseconds.
@@ -27,6 +28,15 @@ impl Figures {
 
     pub fn most(&self) -> f64 {
         self.percent(100)
+    }
+}
+
+/// The middle, the least and the most.
+impl fmt::Display for Figures {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let digits = if self.median() < 1.0 { 3 } else { 1 };
+        let (middle, least, most) = (self.median(), self.percent(0), self.most());
+        f.pad(&format!("{middle:.digits$} ms ({least:.digits$}, {most:.digits$})"))
     }
 }
 
