@@ -3,6 +3,7 @@
 //! Nothing here reads or writes an index or a work tree. Differences are made
 //! without attributes, so that no `.gitattributes` can hide a change.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
@@ -10,7 +11,7 @@ use std::path::PathBuf;
 use blueflame_core::ids::Oid;
 use jiff::Timestamp;
 
-use super::plumbing::{Plumbing, Ran};
+use super::plumbing::{Call, Plumbing, Ran};
 use super::{GitError, ObjectFormat};
 
 /// What came of merging without a work tree.
@@ -146,12 +147,6 @@ impl Plumbing {
         fields.chunks(2).map(|pair| change(pair).ok_or_else(|| ran.strange())).collect()
     }
 
-    /// The whole difference as a patch, file by file and without renames.
-    pub fn patch(&self, from: &Oid, to: &Oid) -> Result<Vec<u8>, GitError> {
-        let ran = self.diff(&["-p", "-U3", "--full-index", "--no-renames"], from, to)?;
-        Ok(ran.stdout)
-    }
-
     /// The difference for reading, renames shown as such.
     pub fn readable_diff(&self, from: &Oid, to: &Oid) -> Result<Vec<u8>, GitError> {
         Ok(self.diff(&["-p", "-U3", "-M"], from, to)?.stdout)
@@ -163,7 +158,11 @@ impl Plumbing {
     }
 
     fn diff(&self, how: &[&str], from: &Oid, to: &Oid) -> Result<Ran, GitError> {
-        let nothing = ObjectFormat::of(from).empty_tree();
+        self.differences(from, how).words([from.as_str(), to.as_str()]).answer()
+    }
+
+    fn differences(&self, of: &Oid, how: &[&str]) -> Call<'_> {
+        let nothing = ObjectFormat::of(of).empty_tree();
         self.call([format!("--attr-source={nothing}")])
             .setting("core.attributesFile=/dev/null")
             .setting("diff.suppressBlankEmpty=false")
@@ -171,17 +170,22 @@ impl Plumbing {
             .words(["--diff-algorithm=histogram", "--src-prefix=a/", "--dst-prefix=b/"])
             .words(["--submodule=short", "--ignore-submodules=none", "-O/dev/null"])
             .words(how)
-            .words([from.as_str(), to.as_str()])
-            .answer()
     }
 
-    /// Names a patch by what it does: line numbers do not count, everything
-    /// else does, blanks too. `None` for an empty patch.
-    pub fn patch_id(&self, patch: Vec<u8>) -> Result<Option<Oid>, GitError> {
-        let ran = self.call(["patch-id", "--verbatim"]).input(patch).answer()?;
-        let text = ran.text();
-        let Some(id) = text.split_whitespace().next() else { return Ok(None) };
-        Oid::new(id).map(Some).map_err(|_| ran.strange())
+    /// Names what each of these commits does to its parent, file by file and without
+    /// renames: line numbers do not count, everything else does, blanks too. A commit
+    /// that does nothing has no name.
+    pub fn patch_ids(&self, commits: &[&Oid]) -> Result<BTreeMap<Oid, Oid>, GitError> {
+        let Some(first) = commits.first() else { return Ok(BTreeMap::new()) };
+        let list: String = commits.iter().map(|commit| format!("{commit}\n")).collect();
+        let how = ["-p", "-U3", "--full-index", "--no-renames", "--stdin"];
+        let patches = self.differences(first, &how).input(list).answer()?.stdout;
+        let ran = self.call(["patch-id", "--verbatim"]).input(patches).answer()?;
+        let named = |line: &str| {
+            let (id, commit) = line.split_once(' ')?;
+            Some((Oid::new(commit).ok()?, Oid::new(id).ok()?))
+        };
+        ran.text().lines().map(named).collect::<Option<_>>().ok_or_else(|| ran.strange())
     }
 
     /// The first lines of the commits in `from..to`, oldest first.

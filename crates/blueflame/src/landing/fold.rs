@@ -72,8 +72,7 @@ impl Landing {
             let Source { start, commit, .. } = &task.source;
             let merged = self.git.merge_from(start, &tip, commit)?;
             if !merged.conflicts.is_empty() {
-                let sources = order.sources();
-                let whole = self.mechanical(&order.onto, &sources)?;
+                let whole = self.merged_alone(&order.onto, &order.sources())?;
                 return Ok(FoldResult::Conflict { files: shown(&whole.conflicts) });
             }
             let subjects = self.git.subjects(start, commit)?;

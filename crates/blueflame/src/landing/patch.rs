@@ -15,6 +15,7 @@ use super::{Landing, LandingError};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Link {
     pub commit: Oid,
+    pub tree: Oid,
     pub parents: Vec<String>,
     pub tasks: Vec<TaskId>,
     pub session: Option<SessionId>,
@@ -25,18 +26,17 @@ pub(super) struct Link {
 impl Landing {
     /// Names the change from `onto` to `commit`, task by task.
     pub(super) fn patch_of(&self, onto: &Oid, commit: &Oid) -> Result<String, LandingError> {
+        let links = self.chain(onto, commit)?;
+        let commits: Vec<&Oid> = links.iter().map(|link| &link.commit).collect();
+        let ids = self.git.patch_ids(&commits)?;
         let mut hash = blake3::Hasher::new();
-        let mut before = onto.clone();
-        for link in self.chain(onto, commit)? {
-            let patch = self.git.patch(&before, &link.commit)?;
-            let id = self.git.patch_id(patch)?;
+        for link in &links {
             for task in &link.tasks {
                 hash.update(task.as_str().as_bytes());
                 hash.update(b" ");
             }
-            hash.update(id.as_ref().map_or("nothing", Oid::as_str).as_bytes());
+            hash.update(ids.get(&link.commit).map_or("nothing", Oid::as_str).as_bytes());
             hash.update(b"\n");
-            before = link.commit;
         }
         Ok(hash.finalize().to_hex().to_string())
     }
@@ -61,7 +61,7 @@ impl Landing {
     pub(super) fn links(&self, which: &[&str]) -> Result<Vec<Link>, LandingError> {
         let trailer = |key| format!("%x1f%(trailers:key={key},valueonly,separator=%x2C)");
         let trailers = [TASK, SESSION, CHANGESET, REVERTS].map(trailer).concat();
-        let format = format!("--format=%H%x1f%P{trailers}");
+        let format = format!("--format=%H%x1f%T%x1f%P{trailers}");
         let ran =
             self.git.call(["log", "-z", "--no-show-signature", &format]).words(which).answer()?;
         let links = ran.fields().map(|field| link(&String::from_utf8_lossy(field)));
@@ -71,9 +71,12 @@ impl Landing {
 
 fn link(text: &str) -> Option<Link> {
     let fields: Vec<&str> = text.trim_matches('\n').split('\x1f').collect();
-    let [commit, parents, tasks, session, changeset, reverts] = fields[..] else { return None };
+    let [commit, tree, parents, tasks, session, changeset, reverts] = fields[..] else {
+        return None;
+    };
     Some(Link {
         commit: Oid::new(commit).ok()?,
+        tree: Oid::new(tree).ok()?,
         parents: parents.split_whitespace().map(str::to_owned).collect(),
         tasks: tasks.split(',').filter_map(|task| TaskId::new(task).ok()).collect(),
         session: SessionId::new(session).ok(),

@@ -10,6 +10,7 @@ use std::path::PathBuf;
 
 use blueflame_core::ids::{Oid, TaskId};
 
+use super::patch::Link;
 use super::{Landing, LandingError, Source, shown, words};
 
 /// A commit that does not hold exactly the work it should.
@@ -38,11 +39,11 @@ impl Landing {
                 return Err(Missing::Nobody { commit: link.commit }.into());
             }
             let mut mine = Vec::new();
-            for task in link.tasks {
-                let next = left.next().filter(|source| source.task == task);
-                mine.push(next.ok_or(Missing::Extra { task })?.clone());
+            for task in &link.tasks {
+                let next = left.next().filter(|source| source.task == *task);
+                mine.push(next.ok_or_else(|| Missing::Extra { task: task.clone() })?.clone());
             }
-            self.compare(&before, &link.commit, &mine)?;
+            self.compare(&before, &link, &mine)?;
             before = link.commit;
         }
         match left.next() {
@@ -51,27 +52,27 @@ impl Landing {
         }
     }
 
-    fn compare(&self, onto: &Oid, commit: &Oid, sources: &[Source]) -> Result<(), LandingError> {
-        let alone = self.mechanical(onto, sources)?;
+    fn compare(&self, onto: &Oid, link: &Link, sources: &[Source]) -> Result<(), LandingError> {
+        let alone = self.merged_alone(onto, sources)?;
+        if alone.conflicts.is_empty() && alone.tree == link.tree {
+            return Ok(());
+        }
         let open: BTreeSet<PathBuf> = alone.conflicts.into_iter().collect();
-        let changes = self.git.changes(&alone.commit, commit)?;
+        let changes = self.git.changes(&alone.tree, &link.tree)?;
         let other: Vec<PathBuf> = changes
             .into_iter()
             .map(|change| change.path)
             .filter(|path| !open.contains(path))
             .collect();
+        let commit = link.commit.clone();
         if !other.is_empty() {
-            let files = shown(&other);
-            return Err(Missing::Differs { commit: commit.clone(), files }.into());
+            return Err(Missing::Differs { commit, files: shown(&other) }.into());
         }
-        if open.is_empty() {
-            return Ok(());
-        }
-        let marked = self.marked(onto, commit, &open)?;
+        let marked = self.marked(onto, &commit, &open)?;
         if marked.is_empty() {
             return Ok(());
         }
-        Err(Missing::Markers { commit: commit.clone(), files: shown(&marked) }.into())
+        Err(Missing::Markers { commit, files: shown(&marked) }.into())
     }
 
     /// The files in which the change adds lines that open or close a conflict.

@@ -4,16 +4,13 @@
 //! files that conflict. What it returns has to be exactly that, except for those
 //! files, and becomes one commit for the whole changeset.
 
-use std::collections::BTreeSet;
-use std::path::PathBuf;
-
 use blueflame_core::ids::Oid;
 use blueflame_core::outcome::Fold;
 use jiff::Timestamp;
 
 use super::message::{self, About};
 use super::{FoldOrder, Landing, LandingError, Source, shown};
-use crate::git::trees::{NewCommit, Signing};
+use crate::git::trees::{MergedTree, NewCommit, Signing};
 
 /// A fold that needs a decision.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,19 +21,12 @@ pub struct Conflicted {
     pub files: Vec<String>,
 }
 
-/// What git alone makes of a changeset.
-#[derive(Clone, Debug)]
-pub(super) struct Mechanical {
-    /// The tree with everything folded.
-    pub commit: Oid,
-    pub conflicts: Vec<PathBuf>,
-}
-
 impl Landing {
     /// The place where a merger starts.
     pub fn conflicted(&self, order: &FoldOrder) -> Result<Conflicted, LandingError> {
-        let whole = self.mechanical(&order.onto, &order.sources())?;
-        Ok(Conflicted { start: whole.commit, files: shown(&whole.conflicts) })
+        let whole = self.merged_alone(&order.onto, &order.sources())?;
+        let start = self.in_progress(&order.onto, &whole.tree)?;
+        Ok(Conflicted { start, files: shown(&whole.conflicts) })
     }
 
     /// What had landed when the place where a merger starts was made.
@@ -75,28 +65,37 @@ impl Landing {
         self.folded(&order.session, &order.changeset, &order.onto, commit)
     }
 
-    /// Folds without a person's or an agent's help. The commits in between
-    /// are nobody's: they carry trees from one merge to the next.
-    pub(super) fn mechanical(
+    /// What git alone makes of a changeset, without a person's or an agent's help.
+    pub(super) fn merged_alone(
         &self,
         onto: &Oid,
         sources: &[Source],
-    ) -> Result<Mechanical, LandingError> {
-        let mut commit = onto.clone();
-        let mut conflicts = BTreeSet::new();
+    ) -> Result<MergedTree, LandingError> {
+        let mut whole: Option<MergedTree> = None;
         for source in sources {
-            let merged = self.git.merge_from(&source.start, &commit, &source.commit)?;
-            conflicts.extend(merged.conflicts);
-            commit = self.git.commit(&NewCommit {
-                tree: &merged.tree,
-                parents: &[onto],
-                message: "fold in progress\n",
-                name: "Blue Flame",
-                email: "blueflame@localhost",
-                when: Timestamp::UNIX_EPOCH,
-                signing: Signing::Off,
-            })?;
+            let before = match &whole {
+                Some(whole) => &self.in_progress(onto, &whole.tree)?,
+                None => onto,
+            };
+            let mut merged = self.git.merge_from(&source.start, before, &source.commit)?;
+            merged.conflicts.extend(whole.into_iter().flat_map(|it| it.conflicts));
+            merged.conflicts.sort();
+            merged.conflicts.dedup();
+            whole = Some(merged);
         }
-        Ok(Mechanical { commit, conflicts: conflicts.into_iter().collect() })
+        whole.ok_or(LandingError::NothingToFold)
+    }
+
+    /// A commit that is nobody's: it carries a tree from one merge to the next.
+    fn in_progress(&self, onto: &Oid, tree: &Oid) -> Result<Oid, LandingError> {
+        Ok(self.git.commit(&NewCommit {
+            tree,
+            parents: &[onto],
+            message: "fold in progress\n",
+            name: "Blue Flame",
+            email: "blueflame@localhost",
+            when: Timestamp::UNIX_EPOCH,
+            signing: Signing::Off,
+        })?)
     }
 }

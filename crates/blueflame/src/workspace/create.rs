@@ -126,11 +126,7 @@ impl Workspaces {
         let git_dir = floor.writable().join(".git");
         git_dir::make(&git_dir, workspace, &order.start)?;
         git_dir::write(&git_dir, workspace, &self.plain)?;
-        let tree = |what: &Oid| {
-            let what = format!("{what}^{{tree}}");
-            self.plain.git().words(&["rev-parse", "--verify", &what]).oid()
-        };
-        if *content != base.commit && tree(content)? != tree(&base.commit)? {
+        if *content != base.commit && !self.has_the_files_of(content, &base.commit)? {
             let words = ["read-tree", "-m", "-u", base.commit.as_str(), content.as_str()];
             git().words(&words).done()?;
         }
@@ -138,6 +134,16 @@ impl Workspaces {
             git().words(&["read-tree", "--reset", order.start.as_str()]).done()?;
         }
         self.fitter().furnish(&floor, &order.fittings)
+    }
+
+    fn has_the_files_of(&self, one: &Oid, other: &Oid) -> Result<bool, WorkspaceError> {
+        let call = self.plain.git().words(&["diff-tree", "--quiet", one.as_str(), other.as_str()]);
+        let answer = call.run()?;
+        match answer.status.code() {
+            Some(0) => Ok(true),
+            Some(1) => Ok(false),
+            _ => Err(answer.failure().into()),
+        }
     }
 
     /// Why a start could not be used: it may not be there.
