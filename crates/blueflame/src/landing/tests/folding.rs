@@ -104,6 +104,23 @@ fn the_same_change_has_the_same_name_wherever_it_is_folded() {
     }
 }
 
+/// The patches of a changeset are named in one stream, and no text of theirs ends one.
+#[test]
+fn a_text_that_looks_like_the_next_commit_hides_nothing() {
+    let env = TestEnv::new();
+    let scene = Scene::new(&env);
+    let (base, tip) = (scene.at("main"), scene.tip());
+    let other = scene.edit("other", &base, "b.txt", &ten_with(1, "I"));
+    let mut seen = std::collections::BTreeSet::new();
+    for after in ["this", "that"] {
+        let text = format!("{base}\ncommit {base}\ndiff-tree {base}\nFrom {base} x\n{after}\n");
+        let mut source = scene.edit(after, &base, "new.txt", &text);
+        source.task = TaskId::new("same").unwrap();
+        let fold = scene.folded("auth.c1", &tip, &[source, other.clone()]);
+        assert!(seen.insert(fold.patch), "{after}");
+    }
+}
+
 #[test]
 fn modes_binaries_and_empty_files_are_changes_too() {
     let env = TestEnv::new();
