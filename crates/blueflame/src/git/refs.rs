@@ -28,10 +28,24 @@ pub enum Moved {
 impl Plumbing {
     /// The commit that a ref points at, if there is such a ref.
     pub fn commit_at(&self, name: &str) -> Result<Option<Oid>, GitError> {
-        let commit = format!("{name}^{{commit}}");
-        let ran =
-            self.call(["rev-parse", "--verify", "--quiet", "--end-of-options", &commit]).run()?;
-        ran.if_any()?.map(|ran| ran.oid()).transpose()
+        let [commit] = self.commits_at([name])?;
+        Ok(commit)
+    }
+
+    /// The same for several refs, with one look at all of them.
+    pub fn commits_at<const N: usize>(
+        &self,
+        names: [&str; N],
+    ) -> Result<[Option<Oid>; N], GitError> {
+        let list: String = names.iter().map(|name| format!("{name}^{{commit}}\n")).collect();
+        let ran = self.call(["cat-file", "--batch-check=%(objectname)"]).input(list).answer()?;
+        let commit = |line: &str| match Oid::new(line) {
+            Ok(commit) => Ok(Some(commit)),
+            Err(_) if line.ends_with(" missing") => Ok(None),
+            Err(_) => Err(ran.strange()),
+        };
+        let found: Vec<Option<Oid>> = ran.text().lines().map(commit).collect::<Result<_, _>>()?;
+        found.try_into().map_err(|_| ran.strange())
     }
 
     /// The ref of the branch that is checked out, if one is.

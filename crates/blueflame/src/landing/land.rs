@@ -39,8 +39,8 @@ impl Landing {
         let LandOrder { session, changeset, commit, tip, .. } = order;
         let refs = Refs(session);
         let (integration, landed) = (refs.integration(), refs.landed(changeset));
-        if let Some(before) = self.git.commit_at(&landed)? {
-            let held = self.git.commit_at(&integration)?;
+        let [before, held] = self.git.commits_at([&landed, &integration])?;
+        if let Some(before) = before {
             let is_there = match &held {
                 Some(held) => before == *commit && self.git.is_in(commit, held)?,
                 None => false,
@@ -70,8 +70,8 @@ impl Landing {
         match self.move_refs(&changes, &why)? {
             Moved::Done => Ok(LandResult::Landed),
             Moved::Refused(message) => {
-                let still = self.git.commit_at(&base)?.as_ref() == Some(&tip.base)
-                    && self.git.commit_at(&integration)? == tip.integration;
+                let now = self.git.commits_at([&base, &integration])?;
+                let still = now == [Some(tip.base.clone()), tip.integration.clone()];
                 if still { Err(refused(message)) } else { Ok(LandResult::BaseMoved) }
             }
         }

@@ -46,16 +46,17 @@ impl Landing {
         when: Timestamp,
     ) -> Result<Tip, LandingError> {
         let branch = base_branch.to_owned();
-        let Some(base) = self.git.commit_at(&branch_ref(base_branch))? else {
-            return Err(LandingError::NoBase { branch });
-        };
-        if let Some(published) = self.git.commit_at(&Refs(session).published())?
+        let refs = Refs(session);
+        let names = [branch_ref(base_branch), refs.published(), refs.integration()];
+        let [base, published, integration] =
+            self.git.commits_at(names.each_ref().map(String::as_str))?;
+        let Some(base) = base else { return Err(LandingError::NoBase { branch }) };
+        if let Some(published) = published
             && !self.git.is_in(&published, &base)?
             && !self.holds_content(&base, &published)?
         {
             return Err(LandingError::Withdrawn { branch, published });
         }
-        let integration = self.git.commit_at(&Refs(session).integration())?;
         let Some(landed) = &integration else {
             return Ok(Tip { onto: base.clone(), base, integration });
         };
