@@ -263,7 +263,8 @@ impl Answer {
     }
 }
 
-fn memory() -> Result<File, GitError> {
+/// Room for what a call is told or says: a file that is on no disk.
+pub(super) fn memory() -> Result<File, GitError> {
     let fd = memfd_create(c"git", MemfdFlags::CLOEXEC);
     fd.map(File::from).map_err(|error| GitError::Memory(error.into()))
 }

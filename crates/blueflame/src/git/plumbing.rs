@@ -17,6 +17,7 @@ use std::time::{Duration, Instant};
 use blueflame_core::ids::Oid;
 use rustix::process::{Pid, Signal, kill_process_group};
 
+use super::call::memory;
 use super::{GitError, command};
 use crate::child_end;
 
@@ -168,8 +169,7 @@ impl Call<'_> {
                 GitError::NotStarted { command: line.clone(), dir: dir.clone(), source }
             }
         };
-        let mut stdout = tempfile::tempfile().map_err(failed)?;
-        let mut stderr = tempfile::tempfile().map_err(failed)?;
+        let (mut stdout, mut stderr) = (memory()?, memory()?);
         let mut words: Vec<OsString> = vec!["--no-pager".into(), "--literal-pathspecs".into()];
         for setting in &self.settings {
             words.extend(["-c".into(), setting.into()]);
@@ -184,7 +184,7 @@ impl Call<'_> {
         if let Some(file) = self.stdin {
             command.stdin(Stdio::from(file));
         } else if let Some(input) = self.input {
-            let mut file = tempfile::tempfile().map_err(failed)?;
+            let mut file = memory()?;
             file.write_all(&input).and_then(|()| file.rewind()).map_err(failed)?;
             command.stdin(Stdio::from(file));
         }
