@@ -9,7 +9,8 @@ use blueflame::journal::{self, Header, Step, Writer};
 use blueflame_core::config;
 use blueflame_core::decide::decide;
 use blueflame_core::event::Event;
-use blueflame_core::ids::{Role, SessionId};
+use blueflame_core::ids::{Oid, Role, SessionId};
+use blueflame_core::inspection::{FileChange, FileKind, Line, Lines, Side, Time, Work, inspect};
 use blueflame_core::lock_path::LockPath;
 use blueflame_core::memory::Notebook;
 use blueflame_core::memory::context::{Reader, context};
@@ -34,6 +35,7 @@ pub const PATHS: &[(&str, Prepare)] = &[
     ("the views of 100 tasks", views),
     ("judge a shell command", judge_command),
     ("judge a change of a file", judge_edit),
+    ("inspect 100 new lines", inspection),
     ("get the rules of a worker ready", rules),
     ("read a configuration", configuration),
     ("meter 100 pieces of an answer", meter),
@@ -126,6 +128,38 @@ fn judge_command() -> Box<dyn FnMut()> {
 
 fn judge_edit() -> Box<dyn FnMut()> {
     judge("Edit", json!({"file_path": "src/lib.rs", "old_string": "a", "new_string": "b"}))
+}
+
+fn inspection() -> Box<dyn FnMut()> {
+    let policy = Policy::new(worker_rules()).unwrap();
+    let text = |number: u32| match number % 4 {
+        0 => format!("    let part_{number} = \"head {number}: \" + &name(\"and {number}\");"),
+        1 => format!("    // Those of {number} come later; see https://example.com/{number}."),
+        2 => format!("    if self.parts.len() > {number} {{ return Err(TooMany({number})); }}"),
+        _ => String::new(),
+    };
+    let added = (1..=100).map(|number| Line { number, text: text(number) }).collect();
+    let object = Oid::new("a".repeat(40)).unwrap();
+    let change = FileChange {
+        path: "src/parts.rs".into(),
+        before: None,
+        after: Some(Side { kind: FileKind::Plain, object, size: 5_000 }),
+        lines: Lines { added, ..Lines::default() },
+    };
+    let work = Work {
+        descends: true,
+        author: "Agent <agent@example.com>".into(),
+        time: Time { began: None, ended: 2_000 },
+        changes: vec![change],
+        commits: Vec::new(),
+        paths: vec!["src/parts.rs".into()],
+        too_much: Vec::new(),
+    };
+    let found = inspect(&policy, &work).violations();
+    assert!(found.is_empty(), "{found:?}");
+    Box::new(move || {
+        black_box(inspect(&policy, &work));
+    })
 }
 
 fn worker_rules() -> PolicyRules {

@@ -37,14 +37,20 @@ impl Plumbing {
         &self,
         names: [&str; N],
     ) -> Result<[Option<Oid>; N], GitError> {
-        let list: String = names.iter().map(|name| format!("{name}^{{commit}}\n")).collect();
-        let ran = self.call(["cat-file", "--batch-check=%(objectname)"]).input(list).answer()?;
-        let commit = |line: &str| match Oid::new(line) {
+        let asked = names.map(|name| format!("{name}^{{commit}}"));
+        let call = self.call(["cat-file", "--batch-check=%(objectname)"]);
+        let ran = call.input(asked.join("\n") + "\n").answer()?;
+        // One that cannot be read is there all the same.
+        if ran.stderr.contains("ignoring broken ref") {
+            return Err(GitError::Strange { command: ran.line, answer: ran.stderr });
+        }
+        let text = ran.text();
+        let commit = |(line, asked): (&str, &String)| match Oid::new(line) {
             Ok(commit) => Ok(Some(commit)),
-            Err(_) if line.ends_with(" missing") => Ok(None),
+            Err(_) if line == format!("{asked} missing") => Ok(None),
             Err(_) => Err(ran.strange()),
         };
-        let found: Vec<Option<Oid>> = ran.text().lines().map(commit).collect::<Result<_, _>>()?;
+        let found = text.lines().zip(&asked).map(commit).collect::<Result<Vec<_>, _>>()?;
         found.try_into().map_err(|_| ran.strange())
     }
 

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use blueflame_core::ids::Oid;
 use jiff::Timestamp;
 
-use super::plumbing::{Call, Plumbing, Ran};
+use super::plumbing::{Call, DEADLINE, Plumbing, Ran};
 use super::{GitError, ObjectFormat};
 
 /// What came of merging without a work tree.
@@ -178,14 +178,28 @@ impl Plumbing {
     pub fn patch_ids(&self, commits: &[&Oid]) -> Result<BTreeMap<Oid, Oid>, GitError> {
         let Some(first) = commits.first() else { return Ok(BTreeMap::new()) };
         let list: String = commits.iter().map(|commit| format!("{commit}\n")).collect();
-        let how = ["-p", "-U3", "--full-index", "--no-renames", "--stdin"];
-        let patches = self.differences(first, &how).input(list).answer()?.stdout;
-        let ran = self.call(["patch-id", "--verbatim"]).input(patches).answer()?;
-        let named = |line: &str| {
-            let (id, commit) = line.split_once(' ')?;
-            Some((Oid::new(commit).ok()?, Oid::new(id).ok()?))
-        };
-        ran.text().lines().map(named).collect::<Option<_>>().ok_or_else(|| ran.strange())
+        let how = ["-p", "-U3", "--full-index", "--no-renames", "--stdin", "--always"];
+        let deadline = DEADLINE.saturating_mul(u32::try_from(commits.len()).unwrap_or(u32::MAX));
+        let told = self.differences(first, &how).input(list).deadline(deadline).answer()?;
+        // Of a commit that is not there nothing is said. Lines of a patch are never bare.
+        let bare = |line: &&[u8]| line.len() == first.as_str().len() && oid(line).is_ok();
+        let lines = told.stdout.split(|byte| *byte == b'\n').filter(bare);
+        if !lines.eq(commits.iter().map(|commit| commit.as_str().as_bytes())) {
+            return Err(told.strange());
+        }
+        let call = self.call(["patch-id", "--verbatim"]).input(told.stdout).deadline(deadline);
+        let ran = call.answer()?;
+        let mut names = BTreeMap::new();
+        for line in ran.text().lines() {
+            let pair = line
+                .split_once(' ')
+                .and_then(|(id, commit)| Some((Oid::new(commit).ok()?, Oid::new(id).ok()?)));
+            let (commit, id) = pair.ok_or_else(|| ran.strange())?;
+            if !commits.contains(&&commit) || names.insert(commit, id).is_some() {
+                return Err(ran.strange());
+            }
+        }
+        Ok(names)
     }
 
     /// The first lines of the commits in `from..to`, oldest first.
@@ -240,4 +254,32 @@ fn file_stat(field: &[u8]) -> Option<FileStat> {
         (added, removed) => Some((added.parse().ok()?, removed.parse().ok()?)),
     };
     Some(FileStat { path: path(parts.next()?), lines })
+}
+
+#[cfg(test)]
+mod tests {
+    use blueflame_testkit::TestEnv;
+
+    use super::*;
+
+    #[test]
+    fn every_commit_is_named_or_does_nothing_or_is_an_error() {
+        let env = TestEnv::new();
+        let repository = env.repository("project");
+        repository.write("a", "1\n");
+        repository.commit("start");
+        repository.write("a", "2\n");
+        repository.commit("change");
+        repository.git(["commit", "-q", "--allow-empty", "-m", "nothing"]);
+        let at = |name| Oid::new(repository.git(["rev-parse", name]).trim()).unwrap();
+        let (change, nothing) = (at("HEAD~1"), at("HEAD"));
+        let git = Plumbing::of_repository(repository.path().join(".git"));
+        let names = git.patch_ids(&[&change, &nothing]).unwrap();
+        assert_eq!(names.keys().collect::<Vec<_>>(), [&change]);
+        let gone = Oid::new("1".repeat(40)).unwrap();
+        for commits in [&[&gone][..], &[&change, &gone], &[&gone, &nothing]] {
+            let error = git.patch_ids(commits).unwrap_err();
+            assert!(matches!(error, GitError::Strange { .. }), "{error}");
+        }
+    }
 }

@@ -24,6 +24,9 @@ const CHECKOUT_DEADLINE: Duration = Duration::from_secs(300);
 /// The directory of all of them, beside those of the sessions.
 const PLACE: &str = ".bases";
 
+/// What the file with the mark of a checkout is called besides the checkout's name.
+const SEAL: &str = ".seal";
+
 /// Up to so many files that differ are written into each workspace; for more of
 /// them a checkout of its own is worth its while.
 const FEW: usize = 1000;
@@ -103,10 +106,10 @@ impl Workspaces {
         }
         let made = self.check_out(&place, start)?;
         checked.insert(made.name.clone());
-        for path in unused_bases(&self.root)? {
-            if path != place.join(&made.name) {
-                remove_base(&path).map_err(failed("remove", &path))?;
-            }
+        let path = place.join(&made.name);
+        let others = unused_bases(&self.root)?.into_iter();
+        for other in others.filter(|other| *other != path && *other != seal_of(&path)) {
+            remove_base(&other).map_err(failed("remove", &other))?;
         }
         Ok(made)
     }
@@ -151,9 +154,14 @@ impl Workspaces {
         let name = names.into_iter().find(|name| fs::symlink_metadata(place.join(name)).is_err());
         let name = name.unwrap_or_default();
         let path = place.join(&name);
-        fs::rename(&staging, &path).map_err(failed("make", &path))?;
-        let (seal, mark) = (seal_of(&path), seal::of(&path).map_err(failed("look at", &path))?);
-        fs::write(&seal, mark).map_err(failed("write", &seal))?;
+        let seal = seal_of(&path);
+        let sealed = seal::of(&staging, &name).and_then(|mark| fs::write(&seal, mark));
+        // One that has its name has its seal.
+        if let Err(error) = sealed.and_then(|()| fs::rename(&staging, &path)) {
+            let _ = fs::remove_file(&seal);
+            let _ = remove::remove_tree(&staging);
+            return Err(failed("make", &path)(error));
+        }
         Ok(Base { commit: commit.clone(), name })
     }
 
@@ -170,40 +178,59 @@ impl Workspaces {
     }
 }
 
-/// The checkouts in a place of workspaces that none is laid over, finished or not.
+/// The checkouts in a place of workspaces that none is laid over, finished or not. The
+/// seals of checkouts come before them: one without is not used any more, so it does not
+/// matter when somebody is stopped in the middle of removing it.
 pub fn unused_bases(root: &Path) -> Result<Vec<PathBuf>, WorkspaceError> {
-    let used = in_use(root)?;
-    let there = remove::directories(&root.join(PLACE))?.into_iter();
-    Ok(there.filter(|(name, _)| !used.contains(name)).map(|(_, path)| path).collect())
+    let (place, used) = (root.join(PLACE), in_use(root)?);
+    let mut unused = Vec::new();
+    let entries = match fs::read_dir(&place) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(unused),
+        entries => entries.map_err(failed("list", &place))?,
+    };
+    for entry in entries {
+        let entry = entry.map_err(failed("list", &place))?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if !used.contains(name.strip_suffix(SEAL).unwrap_or(&name)) {
+            unused.push(entry.path());
+        }
+    }
+    unused.sort_by_key(|path| !path.as_os_str().as_encoded_bytes().ends_with(SEAL.as_bytes()));
+    Ok(unused)
 }
 
-/// Removes one. It loses its seal and its name first: one that has both is whole.
+/// Removes one, or a seal. It loses its seal and its name first.
 pub fn remove_base(path: &Path) -> io::Result<()> {
-    match fs::remove_file(seal_of(path)) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
+    if path.is_dir() {
+        remove::remove_tree(&seal_of(path))?;
     }
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let nameless = path.with_file_name(format!(".{name}.gone"));
     remove::remove_tree(&nameless)?;
-    fs::rename(path, &nameless)?;
-    remove::remove_tree(&nameless)
+    match fs::rename(path, &nameless) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => remove::remove_tree(&nameless),
+    }
 }
 
 /// Whether a checkout is as it was when it was made.
 fn is_whole(path: &Path) -> bool {
-    fs::read_to_string(seal_of(path)).is_ok_and(|mark| seal::of(path).is_ok_and(|it| it == mark))
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    fs::read_to_string(seal_of(path))
+        .is_ok_and(|mark| seal::of(path, &name).is_ok_and(|it| it == mark))
 }
 
 /// The file beside a checkout that it is known again by.
 fn seal_of(base: &Path) -> PathBuf {
     let name = base.file_name().unwrap_or_default().to_string_lossy();
-    base.with_file_name(format!("{name}.seal"))
+    base.with_file_name(format!("{name}{SEAL}"))
 }
 
 /// Makes an index younger than all files in it. Those that seem to be of the same
 /// second git reads again in every workspace, as one may have been written after the
-/// index was; here none was, and when agents begin that second is over.
+/// index was; here none was, and when agents begin that second is over. What is left to
+/// tell a file that was written from one that was not is its size and its second, as
+/// for every older file. (What an agent leaves is found by what it says, not by that.)
 fn outlast_its_second(index: &Path) -> io::Result<()> {
     let index = fs::File::options().write(true).open(index)?;
     let into_it = index.metadata()?.modified()?.duration_since(UNIX_EPOCH).unwrap_or_default();

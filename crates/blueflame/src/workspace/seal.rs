@@ -13,30 +13,39 @@ use std::thread;
 /// So many directories at least are worth a thread.
 const WORTH_A_THREAD: usize = 16;
 
-/// The mark of everything below a directory: names, kinds, sizes and times. Whoever
-/// alters a file cannot help that the time of its last change is another, and no
-/// call sets that one.
-pub(super) fn of(root: &Path) -> io::Result<String> {
+/// The mark of everything below a directory: names, kinds, sizes and times, and for
+/// what it was made. Whoever alters a file gives it another time of its last change,
+/// which no call sets (within the grain of the clock of the file system).
+pub(super) fn of(root: &Path, purpose: &str) -> io::Result<String> {
     let threads = thread::available_parallelism().map_or(1, NonZero::get);
     let mut mark = blake3::Hasher::new();
+    mark.update(purpose.as_bytes());
     let mut level = vec![PathBuf::new()];
     while !level.is_empty() {
         let share = level.len().div_ceil(threads).max(WORTH_A_THREAD);
         let read = thread::scope(|scope| {
-            let parts: Vec<_> = level
+            let (own, others) = level.split_at(share.min(level.len()));
+            let others = others
                 .chunks(share)
-                .map(|part| scope.spawn(|| part.iter().map(|it| listed(root, it)).collect()))
-                .collect();
-            let joined = parts.into_iter().map(|part| part.join().expect("it does not panic"));
-            joined.collect::<io::Result<Vec<Vec<Listed>>>>()
+                .map(|part| thread::Builder::new().spawn_scoped(scope, || listed(root, part)));
+            let others = others.collect::<io::Result<Vec<_>>>()?;
+            let mut read = listed(root, own)?;
+            for other in others {
+                read.extend(other.join().expect("it does not panic")?);
+            }
+            io::Result::Ok(read)
         })?;
         level.clear();
-        for directory in read.into_iter().flatten() {
+        for directory in read {
             mark.update(directory.mark.as_bytes());
             level.extend(directory.below);
         }
     }
     Ok(mark.finalize().to_hex().to_string())
+}
+
+fn listed(root: &Path, directories: &[PathBuf]) -> io::Result<Vec<Listed>> {
+    directories.iter().map(|directory| one_listed(root, directory)).collect()
 }
 
 /// What is in one directory.
@@ -45,7 +54,7 @@ struct Listed {
     below: Vec<PathBuf>,
 }
 
-fn listed(root: &Path, directory: &Path) -> io::Result<Listed> {
+fn one_listed(root: &Path, directory: &Path) -> io::Result<Listed> {
     let mut entries: Vec<(OsString, fs::Metadata)> = Vec::new();
     for entry in fs::read_dir(root.join(directory))? {
         let entry = entry?;
@@ -74,6 +83,7 @@ fn listed(root: &Path, directory: &Path) -> io::Result<Listed> {
 mod tests {
     use std::fs::{File, FileTimes, Permissions};
     use std::os::unix::fs::{PermissionsExt, symlink};
+    use std::time::Duration;
 
     use super::*;
 
@@ -91,7 +101,9 @@ mod tests {
         // Even who puts size and time back.
         let covertly = || {
             let time = fs::metadata(&file).unwrap().modified().unwrap();
-            fs::write(&file, "tEXt").unwrap();
+            // Clocks of file systems may tick a hundred times a second only.
+            thread::sleep(Duration::from_millis(30));
+            fs::write(&file, "Other Text").unwrap();
             let times = FileTimes::new().set_modified(time);
             File::options().write(true).open(&file).unwrap().set_times(times).unwrap();
         };
@@ -110,11 +122,12 @@ mod tests {
             ("removed", &|| fs::remove_file(root.join("99/below/file")).unwrap()),
         ];
         for (what, alter) in alterations {
-            let before = of(root).unwrap();
-            assert_eq!(before, of(root).unwrap(), "nothing was done");
+            let before = of(root, "a").unwrap();
+            assert_eq!(before, of(root, "a").unwrap(), "nothing was done");
+            assert_ne!(before, of(root, "b").unwrap(), "it is for something else");
             alter();
-            assert_ne!(before, of(root).unwrap(), "{what}");
+            assert_ne!(before, of(root, "a").unwrap(), "{what}");
         }
-        assert!(of(&root.join("none")).is_err());
+        assert!(of(&root.join("none"), "a").is_err());
     }
 }

@@ -94,7 +94,8 @@ impl Scene {
     pub fn bases(&self) -> Vec<String> {
         let entries = fs::read_dir(self.root.join(".trees/.bases")).into_iter().flatten();
         let names = entries.map(|it| it.unwrap().file_name().into_string().unwrap());
-        let mut names: Vec<String> = names.filter(|name| !name.ends_with(".seal")).collect();
+        let whole = |name: &String| !name.starts_with('.') && !name.ends_with(".seal");
+        let mut names: Vec<String> = names.filter(whole).collect();
         names.sort();
         names
     }
@@ -341,23 +342,38 @@ fn checkouts_go_with_the_last_who_need_them() {
 
 #[test]
 fn a_checkout_that_was_altered_is_not_used_by_another_session() {
-    let scene = Scene::new(&[("a", "1\n"), ("b", "1\n")]);
-    let first = scene.create("task-001");
-    fs::write(first.files().join("a"), "not what was committed\n").unwrap();
-    // One that was never finished is in nobody's way.
-    fs::create_dir(scene.root.join(".trees/.bases/.half.new")).unwrap();
-    for (number, alter) in ["", "rm -f .git/index a;", "echo x > more;"].iter().enumerate() {
+    for (alter, checkouts) in [
+        ("true", 1),
+        ("cat a b .git/index > /dev/null", 1),
+        ("echo 2 > a", 2),
+        ("rm .git/index", 2),
+        ("rm a", 2),
+        ("chmod +x b", 2),
+        ("echo x > more", 2),
+        ("rm ../*.seal", 2),
+        ("for it in ../*.seal; do echo x >> $it; done", 2),
+    ] {
+        let scene = Scene::new(&[("a", "1\n"), ("b", "1\n")]);
+        let first = scene.create("task-001");
+        scene.agent(&first, "echo 2 > a; git commit -qam 'feat(task-001): a'; git status");
+        scene.harvest(&first);
+        // One that was never finished is in nobody's way.
+        let half = scene.root.join(".trees/.bases/.half.new");
+        fs::create_dir(&half).unwrap();
         let mut shell = scene.env.command("sh");
-        shell.args(["-c", &format!("cd \"$0\" && {alter} true")]).arg(first.files());
+        shell.args(["-c", &format!("cd -P \"$0\" && {alter}")]).arg(first.files());
         scene.env.run(shell).success();
         let again = Scene::workspaces(&scene.root, layers());
-        let task = format!("task-10{number}");
-        let second = again.create(&order(&task, &scene.head())).unwrap().workspace;
-        assert_eq!(scene.agent(&second, "cat a; ls"), "1\na\nb\n");
-        // The first one still has its own; the next finds that one altered as well.
-        assert_eq!(scene.bases().len(), 2, "{:?}", scene.bases());
-        again.remove(&second).unwrap();
+        let second = again.create(&order("task-101", &scene.head())).unwrap().workspace;
+        assert_eq!(scene.agent(&second, "cat a; ls; git status --short"), "1\na\nb\n");
+        assert_eq!(scene.bases().len(), checkouts, "{alter}: {:?}", scene.bases());
+        assert_eq!(half.exists(), checkouts == 1, "{alter}");
+        // The first one still has its own.
+        for workspace in [&first, &second] {
+            again.remove(workspace).unwrap();
+        }
         again.remove_unused_bases().unwrap();
+        assert!(!scene.root.join(".trees/.bases").exists(), "{alter}: something is left");
     }
 }
 

@@ -72,6 +72,8 @@ mod tests {
             ("a = (\"x\"\n    \"y\")", Some("a = (\"xy\")")),
             ("a = \"x\" \\\n    b\"y\"", Some("a = \"xy\"")),
             ("a = \"x\"\na += \"y\"", Some("a = \"xy\"")),
+            ("a[0] = \"x\"\na[0] += \"y\"", Some("a[0] = \"xy\"")),
+            ("it->schlüssel = \"x\";\nit->schlüssel += \"y\"", Some("it->schlüssel = \"xy\"")),
             ("[\"x\", \"y\"].join('')", Some("[\"xy\"].join('')")),
             ("\"x\".concat(\"y\", \"z\")", Some("\"xyz\")")),
             ("[\"x\", \"y\"]", None),

@@ -157,8 +157,9 @@ impl State {
             }
         }
         self.remember_worker(id, &agent);
-        // Only what we really stopped is our doing. What fails to start while all
-        // is being stopped may be told before it was told to stop itself.
+        // Only what we really stopped is our doing. What ends while all is being
+        // stopped may be told of before it was told to stop itself, and is begun
+        // again at the earliest when the person resumes.
         let counts = match consequence.counts {
             Counts::Never if !agent.stop_sent && !self.stopping => Counts::Free,
             counts => counts,
