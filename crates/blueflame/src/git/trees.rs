@@ -177,7 +177,7 @@ impl Plumbing {
     /// that does nothing has no name.
     pub fn patch_ids(&self, commits: &[&Oid]) -> Result<BTreeMap<Oid, Oid>, GitError> {
         let Some(first) = commits.first() else { return Ok(BTreeMap::new()) };
-        let list: String = commits.iter().map(|commit| format!("{commit}\n")).collect();
+        let list: String = commits.iter().flat_map(|commit| [commit.as_str(), "\n"]).collect();
         let how = ["-p", "-U3", "--full-index", "--no-renames", "--stdin", "--always"];
         let deadline = DEADLINE.saturating_mul(u32::try_from(commits.len()).unwrap_or(u32::MAX));
         let told = self.differences(first, &how).input(list).deadline(deadline).answer()?;

@@ -16,7 +16,7 @@ use super::starting_point::{Merged, merge};
 use super::{
     Created, Making, Order, Restore, Workspace, Workspaces, fittings, git_dir, remove, space,
 };
-use crate::git::Call;
+use crate::git::{Answer, Call};
 
 /// A large tree on a busy disk takes its time.
 const CHECKOUT_DEADLINE: Duration = Duration::from_secs(300);
@@ -150,7 +150,7 @@ impl Workspaces {
     fn or_no_such(&self, start: &Oid, error: WorkspaceError) -> WorkspaceError {
         let commit = format!("{start}^{{commit}}");
         let call = self.plain.git().words(&["rev-parse", "--quiet", "--verify", &commit]);
-        match call.run().and_then(|answer| answer.if_any()) {
+        match call.run().and_then(Answer::if_any) {
             Ok(None) => WorkspaceError::NoSuchStart(start.clone()),
             Ok(Some(_)) | Err(_) => error,
         }

@@ -93,9 +93,9 @@ impl Scene {
 
     pub fn bases(&self) -> Vec<String> {
         let entries = fs::read_dir(self.root.join(".trees/.bases")).into_iter().flatten();
-        let names = entries.map(|it| it.unwrap().file_name().into_string().unwrap());
-        let whole = |name: &String| !name.starts_with('.') && !name.ends_with(".seal");
-        let mut names: Vec<String> = names.filter(whole).collect();
+        let names = entries.map(Result::unwrap).filter(|it| it.file_type().unwrap().is_dir());
+        let names = names.map(|it| it.file_name().into_string().unwrap());
+        let mut names: Vec<String> = names.filter(|name| !name.starts_with('.')).collect();
         names.sort();
         names
     }

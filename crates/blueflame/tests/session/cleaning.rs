@@ -287,3 +287,26 @@ fn workspaces_of_nobody_stay_until_the_person_says_so() {
     stage.blueflame(&["cleanup", "--unlanded"]).exits(0);
     assert!(!stray.exists());
 }
+
+/// What was left of checkouts by somebody who was killed.
+#[test]
+fn checkouts_that_nobody_needs_go_with_their_seals() {
+    let stage = ended();
+    let place = stage.repository().join(".trees/.bases");
+    let in_use: Vec<PathBuf> =
+        fs::read_dir(&place).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let unused = place.join(format!("{}-9", "a".repeat(40)));
+    fs::create_dir_all(unused.join("src")).unwrap();
+    for seal in [unused.with_extension("seal"), place.join("gone-1.seal")] {
+        fs::write(seal, "mark").unwrap();
+    }
+    let told = stage.blueflame(&["cleanup", "--dry-run"]).exits(0);
+    told.says("would remove  checkouts that no workspace is laid over");
+    stage.blueflame(&["cleanup"]).exits(0);
+    let mut left: Vec<PathBuf> =
+        fs::read_dir(&place).unwrap().map(|entry| entry.unwrap().path()).collect();
+    left.sort();
+    let mut expected = in_use;
+    expected.sort();
+    assert_eq!(left, expected, "the workspace that is kept needs its own");
+}
