@@ -178,3 +178,20 @@ fn locks_of_a_git_that_died_do_not_stay() {
     assert_eq!(scene.landing.land(&order).unwrap(), LandResult::Landed);
     assert!(!locks[0].exists() && !note.exists());
 }
+
+/// After a power loss a ref may be an empty file. What it held would be forgotten.
+#[test]
+fn a_ref_that_cannot_be_read_is_not_taken_for_none() {
+    let env = TestEnv::new();
+    let scene = Scene::new(&env);
+    let path = scene.path().join(".git").join(Refs(&session()).integration());
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    for text in ["", "nothing that git knows\n"] {
+        fs::write(&path, text).unwrap();
+        let tip = scene.landing.integration_tip(&session(), "main", &author(), when());
+        let error = tip.unwrap_err().to_string();
+        assert!(error.contains("ignoring broken ref refs/blueflame/"), "{error}");
+    }
+    fs::remove_file(&path).unwrap();
+    assert_eq!(scene.tip().integration, None);
+}
