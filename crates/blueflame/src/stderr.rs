@@ -7,9 +7,10 @@
 use std::fmt;
 use std::io::Write as _;
 
-/// Writes, and does not mind if nobody can read it.
+/// Writes, and does not mind if nobody can read it. In one piece: what other
+/// programs write meanwhile does not come into the middle of it.
 pub fn write(words: fmt::Arguments<'_>) {
-    let _ = anstream::stderr().lock().write_fmt(words);
+    let _ = anstream::stderr().lock().write_all(words.to_string().as_bytes());
 }
 
 macro_rules! eprint {

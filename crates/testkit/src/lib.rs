@@ -6,6 +6,7 @@ pub mod notes;
 pub mod oracle;
 pub mod planted;
 pub mod repository;
+pub mod screen;
 pub mod sim;
 
 pub use env::{Ran, TestEnv};

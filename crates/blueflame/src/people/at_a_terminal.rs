@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use blueflame_testkit::screen::Screen;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-use rustix::termios::{LocalModes, Winsize, tcsetwinsize};
+use rustix::termios::LocalModes;
 
 use super::samples::Sample;
 use super::*;
@@ -87,7 +87,7 @@ fn questions() -> Vec<Question> {
 
 /// A person at a terminal of their own.
 struct Person {
-    screen: File,
+    screen: Screen,
     program: Child,
     seen: String,
     /// How much of it was waited for already.
@@ -103,15 +103,7 @@ impl Person {
     /// With something typed before the program runs.
     fn begin_after(scene: &str, variables: &[(&str, &str)], typed: &str) -> Self {
         let directory = tempfile::tempdir().unwrap();
-        let screen =
-            openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
-        grantpt(&screen).unwrap();
-        unlockpt(&screen).unwrap();
-        let name = ptsname(&screen, Vec::new()).unwrap();
-        let size = Winsize { ws_row: 40, ws_col: 72, ws_xpixel: 0, ws_ypixel: 0 };
-        tcsetwinsize(&screen, size).unwrap();
-        let terminal = File::options().read(true).write(true).open(name.to_str().unwrap()).unwrap();
-        let mut screen = File::from(screen);
+        let (mut screen, terminal) = Screen::open((72, 40)).unwrap();
         screen.write_all(typed.as_bytes()).unwrap();
         let program = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", "people::at_a_terminal::program", "--nocapture"])

@@ -1,22 +1,20 @@
 //! A program at a real terminal, and someone who reads and types.
 
-use std::fs::File;
 use std::io::{Read, Write};
-use std::os::fd::OwnedFd;
 use std::process::{Child, Command, ExitStatus};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
+use blueflame_testkit::screen;
 use rustix::process::{Pid, Signal, kill_process};
-use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
 /// Longer than anything here takes, even on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 pub struct Screen {
     child: Child,
-    keyboard: File,
+    keyboard: screen::Screen,
     shown: Receiver<Vec<u8>>,
     text: String,
     /// Up to where the text was waited for.
@@ -25,12 +23,7 @@ pub struct Screen {
 
 impl Screen {
     pub fn of(mut command: Command) -> Screen {
-        let screen = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
-        grantpt(&screen).unwrap();
-        unlockpt(&screen).unwrap();
-        let name = ptsname(&screen, Vec::new()).unwrap();
-        let terminal: OwnedFd =
-            File::options().read(true).write(true).open(name.to_str().unwrap()).unwrap().into();
+        let (screen, terminal) = screen::Screen::open((0, 0)).unwrap();
         let child = command
             .env("TERM", "xterm")
             .stdin(terminal.try_clone().unwrap())
@@ -40,7 +33,6 @@ impl Screen {
             .unwrap();
         // The program alone has the other end now.
         drop(command);
-        let screen = File::from(screen);
         let mut reading = screen.try_clone().unwrap();
         let (tell, shown) = mpsc::channel();
         thread::spawn(move || {
