@@ -147,6 +147,12 @@ pub enum Command {
         /// The directory of the attempt, with its spec.json
         directory: PathBuf,
     },
+    /// Save what an agent left that has not finished; started by the orchestrator
+    #[command(name = "__snapshot", hide = true)]
+    Snapshot {
+        /// The directory of the attempt, with its spec.json
+        directory: PathBuf,
+    },
     /// Become an agent's program; started by the attempt process
     #[command(name = "__launch", hide = true)]
     Launch {

@@ -24,7 +24,7 @@ const END_PATIENCE: Duration = Duration::from_secs(10);
 const TELLING: Duration = Duration::from_secs(1);
 
 impl Attempt {
-    /// Ends what is left, takes the last snapshot, and writes the result.
+    /// Ends what is left, saves unfinished work, and writes the result.
     pub(super) async fn seal(mut self, exit: Exit) -> Result<(), CannotBegin> {
         self.stop_developing().await;
         let ended = process_tree::end_descendants(END_GRACE, END_PATIENCE, None).await;
@@ -35,7 +35,6 @@ impl Attempt {
         if let Some(line) = self.lines.end() {
             self.line(&line);
         }
-        self.last_snapshot().await;
         let spend = {
             let Attempt { gateway, facts, .. } = &mut self;
             let spent = gateway.shut().await;
@@ -74,12 +73,18 @@ impl Attempt {
         let places = [self.directory.root(), &self.spec.workspace];
         let full_disk = room::lacking(&places, &known.complaint);
         let ended = Timestamp::now();
+        let ending = conclude(&known, ended);
+        // Whether one that stopped by itself has finished is for others to find
+        // out, and they have its work saved if it has not.
+        if matches!(ending, Ending::Failed(_)) {
+            self.last_snapshot().await;
+        }
         let sealed = Sealed {
             format: FORMAT,
             agent: self.spec.agent.clone(),
             started: self.started,
             ended,
-            ending: conclude(&known, ended),
+            ending,
             spend,
             own_usage,
             calls: self.judge.calls,

@@ -46,8 +46,7 @@ pub struct Started {
 }
 
 /// Starts the attempt process for a directory, and waits until it can be
-/// reached. It outlives us, and has nothing of our environment but `PATH` and
-/// the place for temporary files.
+/// reached.
 ///
 /// What an earlier process may have left behind is ended first.
 pub fn start(
@@ -66,23 +65,8 @@ fn start_within(
 ) -> Result<Started, StartError> {
     directory.end_leftovers()?;
     let log = File::options().create(true).append(true).open(directory.log_file())?;
-    let mut command = Program::new(blueflame);
-    command
-        .arg("__attempt")
-        .arg(directory.root())
-        .env_clear()
-        .current_dir("/")
-        // A Ctrl-C at the terminal is for us to pass on.
-        .process_group(0)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(log);
-    for name in ["PATH", "TMPDIR"] {
-        if let Some(value) = std::env::var_os(name) {
-            command.env(name, value);
-        }
-    }
-    let mut child = command.spawn()?;
+    let mut command = process("__attempt", blueflame, directory);
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(log).spawn()?;
     let stdin = child.stdin.take();
     let stdout = child.stdout.take();
     let secrets = serde_json::to_vec(secrets).map_err(io::Error::from)?;
@@ -114,6 +98,25 @@ fn start_within(
     let log = log.trim();
     let why = if log.is_empty() { status.to_string() } else { log.to_owned() };
     Err(StartError::GaveUp(why))
+}
+
+/// A process of ours that works for an attempt. It outlives us, and has nothing of
+/// our environment but `PATH` and the place for temporary files.
+pub(super) fn process(part: &str, blueflame: &Path, directory: &Directory) -> Program {
+    let mut command = Program::new(blueflame);
+    command
+        .arg(part)
+        .arg(directory.root())
+        .env_clear()
+        .current_dir("/")
+        // A Ctrl-C at the terminal is for us to pass on.
+        .process_group(0);
+    for name in ["PATH", "TMPDIR"] {
+        if let Some(value) = std::env::var_os(name) {
+            command.env(name, value);
+        }
+    }
+    command
 }
 
 /// The end of a file, for a message.

@@ -15,6 +15,7 @@ pub mod endpoint;
 mod finish;
 mod frames;
 mod judge;
+pub mod last_snapshot;
 mod left_out;
 pub mod link;
 pub mod messages;

@@ -112,6 +112,7 @@ impl Attempt {
         let launch = executor.launch(&spec.order, &ground);
         let (gateway, facts) = Gateway::start(listener, token.clone(), allowance, settings);
 
+        let camera = Camera::of(&directory, &spec);
         let now = Instant::now();
         let output = append_to(&directory.output_file()).map_err(cannot)?;
         let (control, commands) =
@@ -152,7 +153,7 @@ impl Attempt {
             provider_failed: None,
             open_questions: BTreeSet::new(),
             tickets: 0,
-            camera: None,
+            camera,
             next_snapshot: None,
             developing: None,
             warnings,
@@ -165,21 +166,6 @@ impl Attempt {
         match append_to(&self.directory.reports_file()) {
             Ok(file) => self.control.keep_in(file),
             Err(error) => self.report_failed(&error),
-        }
-    }
-
-    /// An agent without snapshots is better than none.
-    pub(super) async fn prepare_camera(&mut self) {
-        let Some(snapshots) = &self.spec.snapshots else { return };
-        let (workspace, author, start) =
-            (self.spec.workspace.clone(), self.spec.author.clone(), self.spec.start.clone());
-        let place = self.directory.snapshots();
-        match Camera::new(place, workspace, author, start, snapshots).await {
-            Ok(camera) => {
-                self.camera = Some(camera);
-                self.next_snapshot = Some(Instant::now() + snapshots.every);
-            }
-            Err(error) => self.warn(format!("no snapshots are taken: {error}")),
         }
     }
 

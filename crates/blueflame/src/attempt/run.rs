@@ -189,7 +189,7 @@ impl Attempt {
     async fn supervise(mut self) -> Result<(), CannotBegin> {
         self.register()?;
         self.keep_reports();
-        self.prepare_camera().await;
+        self.set_next_snapshot();
         let exit = match self.start_agent() {
             Ok((child, chunks)) => self.attend(child, chunks).await,
             Err(error) => {
@@ -481,6 +481,10 @@ impl Attempt {
             Ok(None) => {}
             Err(error) => self.warn(format!("no snapshot was taken: {error}")),
         }
+        self.set_next_snapshot();
+    }
+
+    fn set_next_snapshot(&mut self) {
         let every = self.spec.snapshots.as_ref().map(|spec| spec.every);
         self.next_snapshot = every.map(|every| Instant::now() + every);
     }

@@ -25,7 +25,8 @@ pub struct Sealed {
     pub denied: u64,
     /// How the program left: its exit code or signal in words.
     pub exit: String,
-    /// The last snapshot of the work, finished or not.
+    /// The last snapshot of the work, if there is any. Nobody saved what an agent
+    /// left that stopped by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub snapshot: Option<Oid>,
     /// That the disk was full when it ended, in words: then it is not to blame for

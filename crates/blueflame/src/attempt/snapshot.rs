@@ -15,11 +15,11 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use blueflame_core::ids::{BadName, Oid};
-use blueflame_core::lock_path::LockPath;
 use tokio::io::AsyncWriteExt;
 
+use super::directory::Directory;
 use super::left_out::{self, LeftOut};
-use super::spec::{Author, Snapshots};
+use super::spec::{Author, Snapshots, Spec};
 use crate::exclude;
 use crate::git::{self, ObjectFormat};
 
@@ -43,21 +43,31 @@ pub enum SnapshotError {
     Strange { step: String, source: BadName },
 }
 
-/// Takes snapshots of one workspace.
+/// Takes snapshots of one workspace. Nothing is done before the first one: most
+/// agents finish their work, and then nobody needs any.
 #[derive(Clone, Debug)]
 pub struct Camera {
     git_dir: PathBuf,
     workspace: PathBuf,
     author: Author,
     start: Oid,
-    exclude: Vec<LockPath>,
+    spec: Snapshots,
+    /// None before the first one.
+    known: Option<Known>,
+    /// What is not in the snapshots, and has not been told yet.
+    remarks: Vec<String>,
+}
+
+/// What has to be known from one snapshot to the next.
+#[derive(Clone, Debug)]
+struct Known {
     /// Submodules of the start: where, and at which commit. They stay as they
     /// are, whatever happens inside them.
     submodules: Vec<(Vec<u8>, String)>,
-    /// The tree of the last snapshot.
-    last: Option<(Oid, Oid)>,
-    /// What is not in the snapshots, and has not been told yet.
-    remarks: Vec<String>,
+    /// The tree of the last snapshot, or of the start.
+    tree: Oid,
+    /// The last snapshot.
+    commit: Option<Oid>,
 }
 
 /// An entry of the index.
@@ -71,60 +81,41 @@ struct Entry {
 const GITLINK: &str = "160000";
 
 impl Camera {
-    pub async fn new(
+    /// None for agents whose work is not saved.
+    pub fn of(directory: &Directory, spec: &Spec) -> Option<Camera> {
+        let snapshots = spec.snapshots.clone()?;
+        let (workspace, author) = (spec.workspace.clone(), spec.author.clone());
+        Some(Camera::new(directory.snapshots(), workspace, author, spec.start.clone(), snapshots))
+    }
+
+    pub fn new(
         git_dir: PathBuf,
         workspace: PathBuf,
         author: Author,
         start: Oid,
-        spec: &Snapshots,
-    ) -> Result<Camera, SnapshotError> {
-        let mut camera = Camera {
-            git_dir,
-            workspace,
-            author,
-            start,
-            exclude: spec.exclude.clone(),
-            submodules: Vec::new(),
-            last: None,
-            remarks: Vec::new(),
-        };
-        let path = camera.git_dir.clone();
-        let prepared = |source| SnapshotError::Prepare { path: path.clone(), source };
-        fs::create_dir_all(&camera.git_dir).map_err(prepared)?;
-        let format = format!("--object-format={}", ObjectFormat::of(&camera.start).name());
-        camera.git(&["init", "--quiet", "--bare", "--template=", &format]).await?;
-        let info = camera.git_dir.join("objects/info");
-        fs::create_dir_all(&info).map_err(prepared)?;
-        let mut alternates = spec.objects.as_os_str().as_encoded_bytes().to_vec();
-        alternates.push(b'\n');
-        fs::write(info.join("alternates"), alternates).map_err(prepared)?;
-        let info = camera.git_dir.join("info");
-        fs::create_dir_all(&info).map_err(prepared)?;
-        let lines: Vec<String> =
-            spec.exclude.iter().map(|path| exclude::pattern(path) + "\n").collect();
-        fs::write(info.join("exclude"), lines.concat()).map_err(prepared)?;
-        camera.git(&["read-tree", camera.start.as_str()]).await?;
-        let linked = camera.entries().await?.into_iter().filter(|entry| entry.mode == GITLINK);
-        camera.submodules = linked.map(|entry| (entry.path, entry.oid)).collect();
-        Ok(camera)
+        spec: Snapshots,
+    ) -> Camera {
+        Camera { git_dir, workspace, author, start, spec, known: None, remarks: Vec::new() }
     }
 
     /// Takes one if anything has changed since the last, or since the start.
     pub async fn take(&mut self) -> Result<Option<Oid>, SnapshotError> {
         // One that was cut short leaves its lock; nobody else uses the directory.
         let _ = fs::remove_file(self.git_dir.join("index.lock"));
-        self.forget_repositories().await?;
-        self.add().await?;
-        // One that was made since we looked is an entry now, and nothing more:
-        // git looks into it the next time at the earliest.
-        self.forget_repositories().await?;
-        self.remember_submodules().await?;
-        let tree = self.oid(&["write-tree"]).await?;
-        let before = match &self.last {
-            Some((tree, _)) => tree.clone(),
-            None => self.oid(&["rev-parse", &format!("{}^{{tree}}", self.start)]).await?,
+        let mut known = match self.known.take() {
+            Some(known) => known,
+            None => Box::pin(self.prepare()).await?,
         };
-        if tree == before {
+        let taken = self.compare(&mut known).await;
+        self.known = Some(known);
+        taken
+    }
+
+    async fn compare(&mut self, known: &mut Known) -> Result<Option<Oid>, SnapshotError> {
+        self.add().await?;
+        self.put_back(&known.submodules).await?;
+        let tree = self.oid(&["write-tree"]).await?;
+        if tree == known.tree {
             return Ok(None);
         }
         let message = "unfinished work";
@@ -132,8 +123,38 @@ impl Camera {
             .oid(&["commit-tree", "-p", self.start.as_str(), "-m", message, tree.as_str()])
             .await?;
         self.git(&["update-ref", REF, commit.as_str()]).await?;
-        self.last = Some((tree, commit.clone()));
+        known.tree = tree;
+        known.commit = Some(commit.clone());
         Ok(Some(commit))
+    }
+
+    /// Makes the git directory, with an index of the start. Where there is one
+    /// already, its last snapshot is ours.
+    async fn prepare(&self) -> Result<Known, SnapshotError> {
+        let path = self.git_dir.clone();
+        let prepared = |source| SnapshotError::Prepare { path: path.clone(), source };
+        fs::create_dir_all(&self.git_dir).map_err(prepared)?;
+        let format = format!("--object-format={}", ObjectFormat::of(&self.start).name());
+        self.git(&["init", "--quiet", "--bare", "--template=", &format]).await?;
+        let info = self.git_dir.join("objects/info");
+        fs::create_dir_all(&info).map_err(prepared)?;
+        let mut alternates = self.spec.objects.as_os_str().as_encoded_bytes().to_vec();
+        alternates.push(b'\n');
+        fs::write(info.join("alternates"), alternates).map_err(prepared)?;
+        let info = self.git_dir.join("info");
+        fs::create_dir_all(&info).map_err(prepared)?;
+        let lines: Vec<String> =
+            self.spec.exclude.iter().map(|path| exclude::pattern(path) + "\n").collect();
+        fs::write(info.join("exclude"), lines.concat()).map_err(prepared)?;
+        self.git(&["read-tree", self.start.as_str()]).await?;
+        let linked = self.entries().await?.into_iter().filter(|entry| entry.mode == GITLINK);
+        let submodules = linked.map(|entry| (entry.path, entry.oid)).collect();
+        let has_one = self.git_dir.join(REF).try_exists().map_err(prepared)?;
+        let commit =
+            if has_one { Some(self.oid(&["rev-parse", "--verify", REF]).await?) } else { None };
+        let last = commit.as_ref().unwrap_or(&self.start);
+        let tree = self.oid(&["rev-parse", "--verify", &format!("{last}^{{tree}}")]).await?;
+        Ok(Known { submodules, tree, commit })
     }
 
     /// What the snapshots lack; each thing is told once or more.
@@ -143,7 +164,10 @@ impl Camera {
 
     /// Takes up the files, except for what is left out.
     async fn add(&mut self) -> Result<(), SnapshotError> {
-        let (workspace, exclude) = (self.workspace.clone(), self.exclude.clone());
+        let entries = self.entries().await?;
+        self.change_index(entries.iter().filter(|it| it.mode == GITLINK).flat_map(gone).collect())
+            .await?;
+        let (workspace, exclude) = (self.workspace.clone(), self.spec.exclude.clone());
         let looking =
             tokio::task::spawn_blocking(move || left_out::look(&workspace, &exclude, DEADLINE));
         let step = "add";
@@ -155,7 +179,7 @@ impl Camera {
             return Err(SnapshotError::TooSlow { step: "add".to_owned() });
         };
         let left_out = self.without_ignored(left_out).await;
-        self.as_at_the_start(&left_out).await?;
+        self.as_at_the_start(&entries, &left_out).await?;
         let mut paths = b".\0".to_vec();
         for one in &left_out {
             paths.extend_from_slice(b":(exclude,literal,top)");
@@ -179,18 +203,18 @@ impl Camera {
 
     /// Takes back what was taken up before it was known to be left out: it may have
     /// come, or grown, between the look at the files and the last time.
-    async fn as_at_the_start(&self, left_out: &[LeftOut]) -> Result<(), SnapshotError> {
-        let known: BTreeSet<Vec<u8>> =
-            self.entries().await?.into_iter().map(|it| it.path).collect();
+    async fn as_at_the_start(
+        &self,
+        entries: &[Entry],
+        left_out: &[LeftOut],
+    ) -> Result<(), SnapshotError> {
+        let left_out: BTreeSet<&[u8]> = left_out.iter().map(LeftOut::path).collect();
         let mut lines = Vec::new();
-        for path in left_out.iter().map(LeftOut::path).filter(|path| known.contains(*path)) {
-            let name = format!("{}:{}", self.start, String::from_utf8_lossy(path));
+        for entry in entries.iter().filter(|it| left_out.contains(it.path.as_slice())) {
+            let name = format!("{}:{}", self.start, String::from_utf8_lossy(&entry.path));
             // One that the start has is kept as it was there, or as it was last small.
             if self.ask(&["cat-file", "-e", &name], Vec::new()).await?.0 != Some(0) {
-                let none = "0".repeat(self.start.as_str().len());
-                lines.extend_from_slice(format!("0 {none}\t").as_bytes());
-                lines.extend_from_slice(path);
-                lines.push(0);
+                lines.extend(gone(entry));
             }
         }
         self.change_index(lines).await
@@ -216,25 +240,15 @@ impl Camera {
         }
     }
 
-    /// Takes every other repository out of the index.
-    async fn forget_repositories(&self) -> Result<(), SnapshotError> {
-        let mut lines = Vec::new();
-        for entry in self.entries().await?.iter().filter(|entry| entry.mode == GITLINK) {
-            lines.extend_from_slice(format!("0 {}\t", "0".repeat(entry.oid.len())).as_bytes());
-            lines.extend_from_slice(&entry.path);
-            lines.push(0);
-        }
-        self.change_index(lines).await
-    }
-
-    /// Puts the submodules of the start back, unless something else is there.
-    async fn remember_submodules(&self) -> Result<(), SnapshotError> {
-        if self.submodules.is_empty() {
-            return Ok(());
-        }
-        let entries = self.entries().await?;
-        let mut lines = Vec::new();
-        for (path, oid) in &self.submodules {
+    /// Takes every other repository out of the index, but for the submodules of
+    /// the start, unless something else is there. One that was made since we
+    /// looked is an entry now, and nothing more: git looks into it the next time
+    /// at the earliest.
+    async fn put_back(&self, submodules: &[(Vec<u8>, String)]) -> Result<(), SnapshotError> {
+        let (linked, files): (Vec<Entry>, Vec<Entry>) =
+            self.entries().await?.into_iter().partition(|entry| entry.mode == GITLINK);
+        let mut lines: Vec<u8> = linked.iter().flat_map(gone).collect();
+        for (path, oid) in submodules {
             let in_the_way = |entry: &Entry| {
                 let longer = entry.path.strip_prefix(path.as_slice());
                 longer.is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
@@ -242,10 +256,8 @@ impl Camera {
                         .strip_prefix(entry.path.as_slice())
                         .is_some_and(|it| it.starts_with(b"/"))
             };
-            if !entries.iter().any(in_the_way) {
-                lines.extend_from_slice(format!("{GITLINK} {oid}\t").as_bytes());
-                lines.extend_from_slice(path);
-                lines.push(0);
+            if !files.iter().any(in_the_way) {
+                lines.extend(line(GITLINK, oid, path));
             }
         }
         self.change_index(lines).await
@@ -276,7 +288,7 @@ impl Camera {
 
     /// The last one.
     pub fn last(&self) -> Option<&Oid> {
-        self.last.as_ref().map(|(_, commit)| commit)
+        self.known.as_ref()?.commit.as_ref()
     }
 
     async fn oid(&self, arguments: &[&str]) -> Result<Oid, SnapshotError> {
@@ -345,4 +357,14 @@ impl Camera {
         let complaint = String::from_utf8_lossy(&output.stderr).trim().to_owned();
         Ok((output.status.code(), output.stdout, complaint))
     }
+}
+
+/// What tells git about an entry of the index.
+fn line(mode: &str, oid: &str, path: &[u8]) -> Vec<u8> {
+    [format!("{mode} {oid}\t").as_bytes(), path, b"\0"].concat()
+}
+
+/// What tells git that an entry is there no more.
+fn gone(entry: &Entry) -> Vec<u8> {
+    line("0", &"0".repeat(entry.oid.len()), &entry.path)
 }

@@ -55,6 +55,9 @@ pub fn run(cli: Cli) -> ExitCode {
         Command::Attempt { directory } => attempt::run::run(&directory)
             .map(succeeded)
             .map_err(|error| Failure::new(Kind::Internal, error)),
+        Command::Snapshot { directory } => attempt::last_snapshot::run(&directory)
+            .map(succeeded)
+            .map_err(|error| Failure::new(Kind::Internal, error)),
         Command::Launch { parent, program } => match sandbox::become_program(parent, &program) {
             Ok(never) => match never {},
             Err(error) => Err(Failure::new(

@@ -19,7 +19,7 @@ use tokio::time::Instant;
 use super::KILL_PATIENCE;
 use super::bench::PREPARE_TIMEOUT;
 use super::brief::Brief;
-use super::conclude;
+use super::conclude::{self, Concluded};
 use super::post::{Occurrence, Post};
 use super::prepare::{self, Fault, Job, NotStarted, surroundings};
 use super::silence::Silence;
@@ -315,7 +315,7 @@ async fn listen(
 /// Turns a sealed result into what the run came to.
 pub async fn collect(site: &Arc<Site>, run: Run, sealed: Sealed, post: &Post) {
     let agent = run.agent.clone();
-    let (snapshot, spend) = (sealed.snapshot.clone(), sealed.spend);
+    let spend = sealed.spend;
     let full_disk = sealed.full_disk.is_some();
     let concluding = Arc::clone(site);
     if conclude::workspace_is_gone(site, &run) {
@@ -324,10 +324,13 @@ pub async fn collect(site: &Arc<Site>, run: Run, sealed: Sealed, post: &Post) {
         );
         post.send(Occurrence::Warning(text));
     }
-    let outcome = spawn_blocking(move || conclude::outcome(&concluding, &run, sealed)).await;
-    match outcome {
+    let concluded = spawn_blocking(move || conclude::conclude(&concluding, &run, sealed)).await;
+    match concluded {
         Ok(Err(reason)) => post.send(Occurrence::NotTaken { agent, reason }),
-        Ok(Ok(mut outcome)) => {
+        Ok(Ok(Concluded { mut outcome, snapshot, remarks })) => {
+            for text in remarks {
+                post.send(Occurrence::Warning(format!("{agent}: {text}")));
+            }
             if full_disk && may_lack_room(&outcome) {
                 // The next attempt waits for room, unless there is some by now.
                 if let Some(why) = room::lacking(&[&site.repository], "") {
@@ -337,9 +340,7 @@ pub async fn collect(site: &Arc<Site>, run: Run, sealed: Sealed, post: &Post) {
                 }
                 outcome = Outcome::Killed { by: Killer::Other };
             }
-            // What is finished is in commits.
-            let unfinished = !matches!(outcome, Outcome::Finished { .. });
-            if let Some(commit) = snapshot.filter(|_| unfinished) {
+            if let Some(commit) = snapshot {
                 post.fact(Event::SnapshotTaken { agent: agent.clone(), commit });
             }
             post.fact(Event::AgentExited { agent, outcome, spend });

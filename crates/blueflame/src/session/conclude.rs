@@ -21,6 +21,7 @@ use super::brief::{Brief, Spending};
 use super::merging;
 use super::prepare::workspace_of;
 use super::site::Site;
+use crate::attempt::last_snapshot;
 use crate::attempt::sealed::{Ending, Sealed};
 use crate::attempt::spec::Author;
 use crate::checks::facts;
@@ -64,9 +65,38 @@ impl Unknown {
     }
 }
 
+/// What a run came to, and what is saved of it.
+#[derive(Debug)]
+pub struct Concluded {
+    pub outcome: Outcome,
+    /// Unfinished work. What is finished is in commits.
+    pub snapshot: Option<Oid>,
+    /// What could not be saved.
+    pub remarks: Vec<String>,
+}
+
 /// The outcome of a run. Looking at what a worker left takes a while. The error
 /// says what keeps us from taking it over; it can be tried again.
-pub fn outcome(site: &Site, run: &Run, sealed: Sealed) -> Result<Outcome, String> {
+pub fn conclude(site: &Site, run: &Run, sealed: Sealed) -> Result<Concluded, String> {
+    let by_itself = matches!(sealed.ending, Ending::Stopped { .. });
+    let mut snapshot = sealed.snapshot.clone();
+    let outcome = outcome(site, run, sealed)?;
+    let mut remarks = Vec::new();
+    if let Outcome::Finished { .. } = outcome {
+        snapshot = None;
+    } else if by_itself
+        && matches!(run.brief, Brief::Develop { .. })
+        && !workspace_is_gone(site, run)
+    {
+        match last_snapshot::save(&site.blueflame, &site.attempt(&run.work, &run.agent)) {
+            Ok(saved) => (snapshot, remarks) = (saved.snapshot, saved.remarks),
+            Err(error) => remarks.push(format!("unfinished work is not saved: {error}")),
+        }
+    }
+    Ok(Concluded { outcome, snapshot, remarks })
+}
+
+fn outcome(site: &Site, run: &Run, sealed: Sealed) -> Result<Outcome, String> {
     if workspace_is_gone(site, run) && is_a_break(&sealed.ending) {
         return Ok(Outcome::Killed { by: Killer::Other });
     }

@@ -1,13 +1,15 @@
 //! Unfinished work is saved, and nothing that an agent planted is run for it.
 
 use std::fs;
+use std::path::Path;
 use std::time::Duration;
 
+use blueflame::attempt::last_snapshot;
 use blueflame::attempt::messages::Report;
 use blueflame_core::ids::Oid;
 
 use crate::lifecycle::acted_by;
-use crate::stage::{Run, Stage};
+use crate::stage::{BLUEFLAME, Run, Stage};
 
 #[test]
 fn unfinished_work_is_saved_on_the_way_and_at_the_end() {
@@ -59,6 +61,35 @@ exit 1";
     let count = run.reports.iter().filter(|it| matches!(it, Report::Snapshot { .. })).count();
     assert!(count >= 2, "{}", run.story());
     assert!(!planted.exists(), "the agent's git configuration was executed");
+}
+
+#[test]
+fn what_is_changed_after_the_last_snapshot_can_be_saved_when_the_attempt_is_over() {
+    let run = acted_by("mkdir -p src; echo one > src/work.txt; exit 1").run();
+    let first = last(&run);
+    let directory = run.stage.directory();
+    let save = || last_snapshot::save(Path::new(BLUEFLAME), &directory).unwrap();
+    let saved = save();
+    assert_eq!(saved.snapshot.as_ref(), Some(&first), "nothing has changed");
+    fs::write(run.stage.workspace.join("src/work.txt"), "two\n").unwrap();
+    run.git(&["init", "-q", "nested"]);
+    let saved = save();
+    assert!(saved.remarks.iter().any(|it| it.contains("`nested`")), "{saved:?}");
+    let second = saved.snapshot.unwrap();
+    assert_eq!(of_snapshot(&run, &["show", &format!("{second}:src/work.txt")]), "two\n");
+    assert_eq!(
+        of_snapshot(&run, &["rev-parse", "refs/blueflame/snapshot"]).trim(),
+        second.as_str()
+    );
+    // Changed back, it is not what the last one has.
+    fs::remove_dir_all(run.stage.workspace.join("src")).unwrap();
+    let third = save().snapshot.unwrap();
+    assert_eq!(of_snapshot(&run, &["ls-tree", "--name-only", third.as_str()]), "README.md\n");
+    // Not beside a process that still has the attempt.
+    let held = directory.take_up().unwrap();
+    let error = last_snapshot::save(Path::new(BLUEFLAME), &directory).unwrap_err();
+    assert!(error.to_string().contains("another process"), "{error}");
+    drop(held);
 }
 
 /// A stage whose agent waits for its first snapshot before it does the rest.

@@ -32,6 +32,10 @@ fn uncommitted_work_is_in_place_again_and_is_committed() {
     assert_eq!(stage.outcomes("task-001"), ["uncommitted", "finished"]);
     assert_eq!(stage.read("src/a.txt"), "kept\n");
     assert_eq!(stage.landed(), [subject("task-001")]);
+    // What is finished needs no snapshot.
+    let saved =
+        |attempt: &str| stage.session().join("attempts").join(attempt).join("snapshots.git");
+    assert!(saved("task-001.a1").exists() && !saved("task-001.a2").exists());
     stage.assert_tidy();
 }
 

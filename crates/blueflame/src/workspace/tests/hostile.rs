@@ -181,7 +181,7 @@ fn snapshots_with(planted: &str) -> Result<String, SnapshotError> {
     let git_dir = env.path("snapshots.git");
     let taken = runtime.block_on(async {
         let (path, author) = (workspace.path.clone(), workspace.author.clone());
-        let mut camera = Camera::new(git_dir.clone(), path, author, start.clone(), &spec).await?;
+        let mut camera = Camera::new(git_dir.clone(), path, author, start.clone(), spec);
         let first = camera.take().await;
         fs::write(workspace.path.join("file"), "again").unwrap();
         first.and(camera.take().await)

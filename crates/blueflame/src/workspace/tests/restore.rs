@@ -15,9 +15,7 @@ fn snapshot(env: &TestEnv, repository: &Repository<'_>, workspace: &Workspace) -
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let commit = runtime.block_on(async {
         let (path, author) = (workspace.path.clone(), workspace.author.clone());
-        let mut camera = Camera::new(git_dir.clone(), path, author, workspace.start.clone(), &spec)
-            .await
-            .unwrap();
+        let mut camera = Camera::new(git_dir.clone(), path, author, workspace.start.clone(), spec);
         camera.take().await.unwrap().unwrap()
     });
     Restore { git_dir, commit }

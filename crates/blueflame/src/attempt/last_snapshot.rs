@@ -1,0 +1,58 @@
+//! The work of an agent that stopped by itself, and turned out not to be finished.
+//!
+//! An attempt process saves what an agent leaves that was stopped or broke down.
+//! One that says it is done has most often committed everything, and a look at
+//! that would be for nothing. Whoever looks at the work and finds it wanting has it
+//! saved here, by a process that goes into the workspace as the attempt's did.
+
+use std::io;
+use std::path::Path;
+use std::process::Stdio;
+
+use blueflame_core::ids::Oid;
+use serde::{Deserialize, Serialize};
+
+use super::directory::Directory;
+use super::link;
+use super::run::{CannotBegin, cannot};
+use super::snapshot::Camera;
+use crate::stdout;
+use crate::workspace::enter;
+
+/// What came of it.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub struct Saved {
+    /// The newest snapshot, if there is any.
+    pub snapshot: Option<Oid>,
+    /// What is not in it.
+    pub remarks: Vec<String>,
+}
+
+/// Has the work of an attempt saved that has ended.
+pub fn save(blueflame: &Path, directory: &Directory) -> io::Result<Saved> {
+    let mut command = link::process("__snapshot", blueflame, directory);
+    let output = command.stdin(Stdio::null()).output()?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        return Err(io::Error::other(said.trim().to_owned()));
+    }
+    Ok(serde_json::from_slice(&output.stdout)?)
+}
+
+/// Is that process.
+pub fn run(root: &Path) -> Result<(), CannotBegin> {
+    let directory = Directory::open(root);
+    // One that an orchestrator left behind may be at it still.
+    let _running = directory.take_up().map_err(cannot)?;
+    let spec = directory.spec().map_err(cannot)?;
+    enter::enter(&spec.workspace).map_err(cannot)?;
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(cannot)?;
+    let mut saved = Saved::default();
+    if let Some(mut camera) = Camera::of(&directory, &spec) {
+        runtime.block_on(camera.take()).map_err(cannot)?;
+        saved = Saved { snapshot: camera.last().cloned(), remarks: camera.remarks() };
+    }
+    let text = serde_json::to_string(&saved).map_err(cannot)?;
+    stdout::write(&text).map_err(|failure| cannot(failure.message()))
+}
