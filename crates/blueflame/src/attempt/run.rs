@@ -198,7 +198,7 @@ impl Attempt {
                 Exit::Never
             }
         };
-        self.seal(exit).await
+        Box::pin(self.seal(exit)).await
     }
 
     /// The loop: until the agent is gone and its output is read.

@@ -104,7 +104,7 @@ impl Camera {
         let _ = fs::remove_file(self.git_dir.join("index.lock"));
         let mut known = match self.known.take() {
             Some(known) => known,
-            None => Box::pin(self.prepare()).await?,
+            None => self.prepare().await?,
         };
         let taken = self.compare(&mut known).await;
         self.known = Some(known);
