@@ -62,11 +62,12 @@ impl Workspaces {
         &self,
         workspace: &Workspace,
         head: &Oid,
+        refs: &[(String, Oid)],
     ) -> Result<Vec<String>, HarvestError> {
         let own = format!("refs/heads/{}", workspace.branch);
         let mut found = Vec::new();
         let mut kept = 0;
-        for (reference, oid) in self.remote_refs(&workspace.repository())? {
+        for (reference, oid) in refs {
             if reference.starts_with("refs/replace/") {
                 found.push(format!(
                     "changes.history: `{reference}` was to stand for another object. Leave the \
@@ -74,13 +75,13 @@ impl Workspaces {
                 ));
             }
             let Some(branch) = reference.strip_prefix("refs/heads/") else { continue };
-            if reference == own || self.knows(&oid)? {
+            if *reference == own || self.knows(oid)? {
                 continue;
             }
             kept += 1;
             let keep = self.elsewhere_ref(&workspace.name, kept);
             let place = if kept <= MOST_KEPT
-                && self.fetch(&workspace.repository(), &reference, &keep, head)?.status.success()
+                && self.fetch(&workspace.repository(), reference, &keep, head)?.status.success()
             {
                 format!(" It is kept as `{keep}`.")
             } else {

@@ -31,29 +31,14 @@ impl Workspaces {
             .run()
     }
 
-    /// What a reference of another repository points to.
-    pub(super) fn remote_ref(
+    /// All references of another repository, or what git says if it cannot be read.
+    pub(super) fn remote_refs(
         &self,
         from: &Path,
-        reference: &str,
-    ) -> Result<Result<Option<Oid>, Answer>, GitError> {
-        let call = self.remote_call().words(&["ls-remote", "--quiet", "--exit-code"]);
-        let answer = call.word(url(from)).word(reference).run()?;
-        match answer.status.code() {
-            Some(0) => {}
-            // Nothing of that name.
-            Some(2) => return Ok(Ok(None)),
-            _ => return Ok(Err(answer)),
-        }
-        let found = listed(&answer)?.into_iter().find(|(name, _)| name == reference);
-        Ok(Ok(found.map(|(_, oid)| oid)))
-    }
-
-    /// All references of another repository.
-    pub(super) fn remote_refs(&self, from: &Path) -> Result<Vec<(String, Oid)>, GitError> {
+    ) -> Result<Result<Vec<(String, Oid)>, Answer>, GitError> {
         let call = self.remote_call().words(&["ls-remote", "--quiet", "--refs"]);
         let answer = call.word(url(from)).run()?;
-        if answer.status.success() { listed(&answer) } else { Err(answer.failure()) }
+        if answer.status.success() { listed(&answer).map(Ok) } else { Ok(Err(answer)) }
     }
 
     fn remote_call(&self) -> Call {

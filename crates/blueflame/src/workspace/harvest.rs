@@ -7,9 +7,11 @@ use blueflame_core::ids::Oid;
 use blueflame_core::outcome::LeftBehind;
 
 use super::error::HarvestError;
-use super::starting_point::contains;
-use super::{HarvestedCommit, Workspace, Workspaces, commits, git_dir, uncommitted};
+use super::{Workspace, Workspaces, git_dir, uncommitted};
 use crate::git::Answer;
+
+/// More commits than anyone would look at.
+const MOST: usize = 10_000;
 
 /// What git says when the machine lets it down. Whatever else keeps it from
 /// fetching is in what the agent left: one that ruins its own repository must not
@@ -31,8 +33,8 @@ const OF_THE_MACHINE: [&str; 9] = [
 pub struct Harvest {
     pub start: Oid,
     pub head: Oid,
-    /// All commits that are in `head` and not in `start`, parents first.
-    pub commits: Vec<HarvestedCommit>,
+    /// How many commits are in `head` and not in `start`.
+    pub commits: usize,
     /// Whether `head` has other files than `start`.
     pub tree_changed: bool,
     /// Paths that differ from `head` in the work tree.
@@ -45,7 +47,7 @@ impl Harvest {
     pub fn left_behind(&self, may_commit: impl Fn(&str) -> bool) -> LeftBehind {
         LeftBehind {
             head: self.head.clone(),
-            commits: self.commits.len(),
+            commits: self.commits,
             tree_changed: self.tree_changed,
             uncommitted: !self.uncommitted.is_empty(),
             forgotten: self.uncommitted.iter().any(|path| may_commit(path)),
@@ -62,59 +64,91 @@ impl Workspaces {
         let mut violations = self.steered(workspace);
         git_dir::write(&workspace.git_dir(), workspace, &self.plain)?;
         let start = workspace.start.clone();
-        let head = self.take_branch(workspace)?;
-        if !contains(&self.plain, &head, &start)? {
-            return Err(HarvestError::Rewound { start, head });
-        }
-        violations.extend(self.elsewhere(workspace, &head)?);
+        let refs = match self.remote_refs(&workspace.repository())? {
+            Ok(refs) => refs,
+            Err(answer) => return Err(not_fetched(&workspace.branch, &answer)),
+        };
+        let Taken { head, tree_changed } = self.take_branch(workspace, &refs)?;
+        let commits = self.commits(&start, &head)?;
+        violations.extend(self.elsewhere(workspace, &head, &refs)?);
         if !violations.is_empty() {
             return Err(HarvestError::OutOfBounds { violations });
         }
-        let tree = |commit: &Oid| {
-            let tree = format!("{commit}^{{tree}}");
-            self.plain.git().words(&["rev-parse", "--verify", &tree]).oid()
-        };
-        Ok(Harvest {
-            commits: commits::between(&self.plain, &start, &head)?,
-            tree_changed: tree(&start)? != tree(&head)?,
-            uncommitted: uncommitted::find(&self.plain, workspace, &head)?,
-            start,
-            head,
-        })
+        let uncommitted = uncommitted::find(&self.plain, workspace, &head)?;
+        Ok(Harvest { start, head, commits, tree_changed, uncommitted })
     }
 
-    /// Fetches the branch, and gives the commit that it ends with.
-    fn take_branch(&self, workspace: &Workspace) -> Result<Oid, HarvestError> {
+    /// Fetches the branch.
+    fn take_branch(
+        &self,
+        workspace: &Workspace,
+        refs: &[(String, Oid)],
+    ) -> Result<Taken, HarvestError> {
         let branch = workspace.branch.clone();
         let source = format!("refs/heads/{branch}");
-        let failed = |answer: Answer| {
-            let message = String::from_utf8_lossy(&answer.stderr).trim().to_owned();
-            let branch = branch.clone();
-            let killed = answer.status.code().is_none();
-            if killed || OF_THE_MACHINE.iter().any(|words| message.contains(words)) {
-                HarvestError::NotFetched { branch, message }
-            } else {
-                HarvestError::Refused { branch, message }
-            }
-        };
-        let target = match self.remote_ref(&workspace.repository(), &source)? {
-            Ok(Some(target)) => target,
-            Ok(None) => return Err(HarvestError::BranchGone { branch }),
-            Err(answer) => return Err(failed(answer)),
+        let Some((_, target)) = refs.iter().find(|(name, _)| *name == source) else {
+            return Err(HarvestError::BranchGone { branch });
         };
         let reference = self.attempt_ref(&workspace.name);
         let answer = self.fetch(&workspace.repository(), &source, &reference, &workspace.start)?;
         if !answer.status.success() {
-            return Err(failed(answer));
+            return Err(not_fetched(&branch, &answer));
         }
-        let words = ["rev-parse", "--verify", &reference];
-        let head = self.person().words(&words).oid()?;
-        let kind = self.plain.git().words(&["cat-file", "-t", head.as_str()]).line()?;
-        // One who is still writing is not to be trusted either.
-        if kind == "commit" && head == target {
-            Ok(head)
+        let wanted = format!("{reference}\n{}^{{tree}}\n{reference}^{{tree}}\n", workspace.start);
+        let call = self.person().words(&["cat-file", "--batch-check=%(objecttype) %(objectname)"]);
+        let answer = call.input(wanted).run()?;
+        if !answer.status.success() {
+            return Err(answer.failure().into());
+        }
+        let text = String::from_utf8_lossy(&answer.stdout);
+        let lines: Vec<&str> = text.lines().collect();
+        let is_there = |line: &str| !line.ends_with(" missing");
+        match lines[..] {
+            [fetched, before, after] if fetched == format!("commit {target}") => {
+                let tree_changed = before != after;
+                Ok(Taken { head: target.clone(), tree_changed })
+            }
+            // One who is still writing is not to be trusted either.
+            [fetched, ..] if is_there(fetched) => {
+                Err(HarvestError::NotACommit { branch, target: target.clone() })
+            }
+            // It was fetched just now: that it is not there is not the agent's doing.
+            _ => Err(answer.strange(text.as_bytes()).into()),
+        }
+    }
+
+    /// How many commits are in `head` and not in `start`, which it has to contain.
+    fn commits(&self, start: &Oid, head: &Oid) -> Result<usize, HarvestError> {
+        let most = format!("--max-count={}", MOST + 1);
+        let range = format!("{start}..{head}");
+        let listed = self.plain.git().words(&["rev-list", "--parents", &most, &range]).line()?;
+        let commits = listed.lines().count();
+        if commits > MOST {
+            return Err(HarvestError::TooMany { most: MOST });
+        }
+        // Only `head` has a way to it that goes through one of them.
+        let has_start = |line: &str| line.split(' ').skip(1).any(|parent| parent == start.as_str());
+        if head == start || listed.lines().any(has_start) {
+            Ok(commits)
         } else {
-            Err(HarvestError::NotACommit { branch, target })
+            Err(HarvestError::Rewound { start: start.clone(), head: head.clone() })
         }
+    }
+}
+
+/// What was fetched.
+struct Taken {
+    head: Oid,
+    tree_changed: bool,
+}
+
+fn not_fetched(branch: &str, answer: &Answer) -> HarvestError {
+    let branch = branch.to_owned();
+    let message = String::from_utf8_lossy(&answer.stderr).trim().to_owned();
+    let killed = answer.status.code().is_none();
+    if killed || OF_THE_MACHINE.iter().any(|words| message.contains(words)) {
+        HarvestError::NotFetched { branch, message }
+    } else {
+        HarvestError::Refused { branch, message }
     }
 }

@@ -17,8 +17,6 @@
 
 mod bases;
 mod bounds;
-mod changes;
-mod commits;
 mod create;
 pub mod enter;
 mod error;
@@ -50,8 +48,6 @@ use blueflame_core::ids::{Oid, SessionId};
 use blueflame_core::lock_path::LockPath;
 
 pub use bases::{remove_base, unused_bases};
-pub use changes::{ChangedFile, Lines};
-pub use commits::HarvestedCommit;
 pub use error::{HarvestError, Unsupported, WorkspaceError};
 pub use fittings::{Fitter, Floor, LeftOut, Reason};
 pub use harvest::Harvest;

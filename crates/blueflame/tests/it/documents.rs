@@ -1,6 +1,6 @@
 //! The example file and the documentation keep up with the program.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use blueflame::executor::{self, abilities};
 use blueflame::people::Decisions;
@@ -65,6 +65,25 @@ fn the_table_of_abilities_is_what_the_code_says() {
         return std::fs::write(root.join("docs/executors.md"), page).unwrap();
     }
     assert_eq!(&page[start..end], table, "BLUEFLAME_WRITE_DOCS=1 writes it");
+}
+
+/// All files below a directory.
+fn files(directory: &Path, found: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() { files(&path, found) } else { found.push(path) }
+    }
+}
+
+/// They are named from the `src` of their crate on, or of what a section is about.
+#[test]
+fn every_file_that_the_architecture_names_is_there() {
+    let mut there = Vec::new();
+    files(&Path::new(env!("CARGO_MANIFEST_DIR")).join(".."), &mut there);
+    let text = document("ARCHITECTURE.md");
+    for name in text.split('`').skip(1).step_by(2).filter(|it| it.ends_with(".rs")) {
+        assert!(there.iter().any(|path| path.ends_with(name)), "there is no `{name}`");
+    }
 }
 
 #[test]

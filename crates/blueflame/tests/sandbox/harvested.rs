@@ -114,7 +114,7 @@ impl Scene {
             // What git cannot fetch never comes over.
             Err(error) => return Fate::Refused { violations: vec![error.to_string()] },
         };
-        if harvest.commits.is_empty() {
+        if harvest.commits == 0 {
             return Fate::Nothing;
         }
         let common = self.cage.env.path("repo/.git");

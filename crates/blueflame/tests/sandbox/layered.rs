@@ -154,7 +154,7 @@ pub fn come_out_apart(scene: &Scene, one: &Workspace, other: &Workspace) {
     scene.agent(other, "cat a src/c; echo 3 > b; git commit -qam 'feat(task-002): b'");
     let (first, second) = (scene.harvest(one), scene.harvest(other));
     for harvest in [&first, &second] {
-        assert_eq!((harvest.commits.len(), harvest.uncommitted.len()), (1, 0), "{harvest:?}");
+        assert_eq!((harvest.commits, harvest.uncommitted.len()), (1, 0), "{harvest:?}");
     }
     assert_eq!(scene.git(&["show", &format!("{}:a", first.head)]), "2");
     assert_eq!(scene.git(&["ls-tree", "--name-only", first.head.as_str(), "src"]), "");
@@ -298,7 +298,7 @@ fn no_directory_keeps_the_work_from_being_taken() {
             &workspace,
             &format!("echo 2 > a; git commit -qam 'feat(task-001): a'; {script}"),
         );
-        assert_eq!(scene.harvest(&workspace).commits.len(), 1, "{script}");
+        assert_eq!(scene.harvest(&workspace).commits, 1, "{script}");
         scene.workspaces.remove(&workspace).unwrap();
     }
 }

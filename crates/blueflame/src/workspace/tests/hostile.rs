@@ -105,7 +105,7 @@ fn no_configuration_of_an_agent_is_run() {
     );
     fs::remove_file(scene.workspace.path.join(".git/config.worktree")).unwrap();
     let harvest = scene.harvest().unwrap();
-    assert_eq!(harvest.commits.len(), 1);
+    assert_eq!(harvest.commits, 1);
     assert_eq!(harvest.uncommitted, [".gitattributes", "a"]);
 }
 
@@ -143,9 +143,7 @@ fn a_repository_inside_the_work_tree_is_not_looked_into() {
     assert!(scene.marker().exists(), "the trap is not armed");
     fs::remove_file(scene.marker()).unwrap();
     let harvest = scene.harvest().unwrap();
-    let changes = scene.workspaces.changes(&harvest.start, &harvest.head).unwrap();
-    let kinds: Vec<_> = changes.iter().map(|file| file.change.kind).collect();
-    assert_eq!(kinds, [blueflame_core::policy::ChangeKind::Submodule]);
+    assert_eq!((harvest.commits, harvest.tree_changed), (1, true));
     assert!(!scene.marker().exists());
 }
 
@@ -242,6 +240,23 @@ fn a_branch_that_is_gone_or_rewound_is_refused() {
     assert!(matches!(scene.harvest(), Err(HarvestError::Rewound { .. })));
     scene.agent("git checkout -q --detach; git update-ref -d $branch");
     assert!(matches!(scene.harvest(), Err(HarvestError::BranchGone { .. })));
+}
+
+#[test]
+fn more_commits_than_anyone_would_look_at_are_refused() {
+    let env = TestEnv::new();
+    let scene = Scene::new(&env);
+    let many = |count: u32| {
+        format!(
+            "{{ echo \"reset $branch\"; echo \"from $branch^0\"; for i in $(seq {count}); do
+               echo \"commit $branch\"; echo 'committer A <a@b.c> 1700000000 +0000'
+               echo 'data <<E'; echo x; echo E; done; }} | git fast-import --quiet"
+        )
+    };
+    scene.agent(&many(10_000));
+    assert_eq!(scene.harvest().unwrap().commits, 10_000);
+    scene.agent(&many(1));
+    assert!(matches!(scene.harvest(), Err(HarvestError::TooMany { most: 10_000 })));
 }
 
 #[test]
