@@ -5,6 +5,7 @@
 
 pub mod agent;
 mod amounts;
+mod at_once;
 pub mod atomic_file;
 pub mod attempt;
 pub mod books;

@@ -3,7 +3,7 @@
 //! Nothing here reads or writes an index or a work tree. Differences are made
 //! without attributes, so that no `.gitattributes` can hide a change.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
@@ -202,14 +202,64 @@ impl Plumbing {
         Ok(names)
     }
 
-    /// The first lines of the commits in `from..to`, oldest first.
-    pub fn subjects(&self, from: &Oid, to: &Oid) -> Result<Vec<String>, GitError> {
-        let ran = self
-            .call(["log", "-z", "--no-show-signature", "--no-merges", "--topo-order", "--reverse"])
-            .words(["--format=%s", &format!("{from}..{to}")])
-            .answer()?;
-        Ok(ran.fields().map(|field| String::from_utf8_lossy(field).into_owned()).collect())
+    /// The first lines of the commits in each `from..to`, oldest first and without
+    /// merges. Those that start in the same place are read together.
+    pub fn subjects(&self, ranges: &[(&Oid, &Oid)]) -> Result<Vec<Vec<String>>, GitError> {
+        let mut read: BTreeMap<&Oid, Vec<Described>> = BTreeMap::new();
+        for &(from, _) in ranges {
+            if !read.contains_key(from) {
+                let ends = ranges.iter().filter(|(start, _)| *start == from);
+                read.insert(from, self.described(from, ends.map(|(_, to)| *to))?);
+            }
+        }
+        Ok(ranges.iter().map(|(from, to)| subjects_up_to(to, &read[from])).collect())
     }
+
+    /// The commits that come after `from` and lead to any of the others, oldest first.
+    fn described<'a>(
+        &self,
+        from: &Oid,
+        to: impl Iterator<Item = &'a Oid>,
+    ) -> Result<Vec<Described>, GitError> {
+        let ends: Vec<&str> = to.map(Oid::as_str).collect();
+        let ran = self
+            .call(["log", "-z", "--no-show-signature", "--topo-order", "--reverse"])
+            .words(["--format=%H%x1f%P%x1f%s", "--stdin"])
+            .input(format!("^{from}\n{}\n", ends.join("\n")))
+            .answer()?;
+        let described = |field: &[u8]| {
+            let text = String::from_utf8_lossy(field);
+            let mut parts = text.splitn(3, '\x1f').map(str::to_owned);
+            let (commit, parents, subject) = (parts.next()?, parts.next()?, parts.next()?);
+            let parents = parents.split_whitespace().map(str::to_owned).collect();
+            Some(Described { commit, parents, subject })
+        };
+        ran.fields().map(|field| described(field).ok_or_else(|| ran.strange())).collect()
+    }
+}
+
+/// A commit in words.
+struct Described {
+    commit: String,
+    parents: Vec<String>,
+    subject: String,
+}
+
+/// Of commits with their parents before them, the first lines of those that lead to
+/// one of them.
+fn subjects_up_to(end: &Oid, commits: &[Described]) -> Vec<String> {
+    let mut leading = BTreeSet::from([end.as_str()]);
+    let mut subjects = Vec::new();
+    for it in commits.iter().rev() {
+        if leading.contains(it.commit.as_str()) {
+            leading.extend(it.parents.iter().map(String::as_str));
+            if it.parents.len() < 2 {
+                subjects.push(it.subject.clone());
+            }
+        }
+    }
+    subjects.reverse();
+    subjects
 }
 
 fn oid(field: &[u8]) -> Result<Oid, blueflame_core::ids::BadName> {
@@ -261,6 +311,33 @@ mod tests {
     use blueflame_testkit::TestEnv;
 
     use super::*;
+
+    #[test]
+    fn subjects_are_told_for_each_range_without_merges() {
+        let env = TestEnv::new();
+        let repository = env.repository("project");
+        let commit = |name: &str| {
+            repository.write(name, name);
+            Oid::new(repository.commit(name).trim()).unwrap()
+        };
+        let begin = commit("begin");
+        let one = commit("one");
+        repository.git(["checkout", "-q", "-b", "side", begin.as_str()]);
+        commit("two");
+        let three = commit("three");
+        repository.git(["merge", "-q", "-m", "joined", one.as_str()]);
+        let four = commit("four");
+        let git = Plumbing::of_repository(repository.path().join(".git"));
+        let ranges = [(&begin, &one), (&begin, &three), (&three, &four), (&begin, &begin)];
+        let told = git.subjects(&ranges).unwrap();
+        let expected = [&["one"][..], &["two", "three"], &["one", "four"], &[]];
+        assert_eq!(told, expected);
+        let all = git.subjects(&[(&begin, &four)]).unwrap();
+        assert_eq!(all[0].len(), 4, "{all:?}");
+        assert!(all[0].ends_with(&["four".to_owned()]), "{all:?}");
+        let gone = Oid::new("1".repeat(40)).unwrap();
+        assert!(git.subjects(&[(&begin, &gone)]).is_err());
+    }
 
     #[test]
     fn every_commit_is_named_or_does_nothing_or_is_an_error() {

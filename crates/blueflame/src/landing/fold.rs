@@ -67,17 +67,17 @@ impl Landing {
             return Err(LandingError::NothingToFold);
         }
         let signing = self.signing()?;
+        let subjects = self.subjects(order)?;
         let mut tip = order.onto.clone();
-        for task in &order.tasks {
+        for (task, subjects) in order.tasks.iter().zip(&subjects) {
             let Source { start, commit, .. } = &task.source;
             let merged = self.git.merge_from(start, &tip, commit)?;
             if !merged.conflicts.is_empty() {
                 let whole = self.merged_alone(&order.onto, &order.sources())?;
                 return Ok(FoldResult::Conflict { files: shown(&whole.conflicts) });
             }
-            let subjects = self.git.subjects(start, commit)?;
             let message =
-                order.style.message(&task.about(&subjects), &order.session, &order.changeset);
+                order.style.message(&task.about(subjects), &order.session, &order.changeset);
             tip = self.commit(&NewCommit {
                 tree: &merged.tree,
                 parents: &[&tip],
@@ -89,6 +89,13 @@ impl Landing {
             })?;
         }
         self.folded(&order.session, &order.changeset, &order.onto, tip).map(FoldResult::Folded)
+    }
+
+    /// The first lines of the commits of each task.
+    pub(super) fn subjects(&self, order: &FoldOrder) -> Result<Vec<Vec<String>>, LandingError> {
+        let sources = order.tasks.iter().map(|task| &task.source);
+        let ranges: Vec<_> = sources.map(|source| (&source.start, &source.commit)).collect();
+        Ok(self.git.subjects(&ranges)?)
     }
 
     /// Keeps a folded commit and describes it.

@@ -12,6 +12,7 @@ use blueflame_core::ids::{Oid, TaskId};
 
 use super::patch::Link;
 use super::{Landing, LandingError, Source, shown, words};
+use crate::at_once;
 
 /// A commit that does not hold exactly the work it should.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -32,24 +33,28 @@ impl Landing {
     /// Whether the commits from `onto` to `commit` are the work of these
     /// tasks, in this order.
     pub fn proof(&self, onto: &Oid, commit: &Oid, sources: &[Source]) -> Result<(), LandingError> {
-        let mut before = onto.clone();
-        let mut left = sources.iter();
-        for link in self.chain(onto, commit)? {
+        let links = self.chain(onto, commit)?;
+        let mut left = sources;
+        let mut comparisons = Vec::new();
+        let mut before = onto;
+        for link in &links {
             if link.tasks.is_empty() {
-                return Err(Missing::Nobody { commit: link.commit }.into());
+                return Err(Missing::Nobody { commit: link.commit.clone() }.into());
             }
-            let mut mine = Vec::new();
-            for task in &link.tasks {
-                let next = left.next().filter(|source| source.task == *task);
-                mine.push(next.ok_or_else(|| Missing::Extra { task: task.clone() })?.clone());
+            let (mine, rest) = left.split_at(link.tasks.len().min(left.len()));
+            let mut named = mine.iter().map(|source| &source.task);
+            if let Some(task) = link.tasks.iter().find(|task| named.next() != Some(*task)) {
+                return Err(Missing::Extra { task: task.clone() }.into());
             }
-            self.compare(&before, &link, &mine)?;
-            before = link.commit;
+            comparisons.push((before, link, mine));
+            (before, left) = (&link.commit, rest);
         }
-        match left.next() {
-            Some(source) => Err(Missing::Task { task: source.task.clone() }.into()),
-            None => Ok(()),
+        if let Some(source) = left.first() {
+            return Err(Missing::Task { task: source.task.clone() }.into());
         }
+        let compared =
+            at_once::each(&comparisons, 1, |(onto, link, mine)| self.compare(onto, link, mine));
+        compared.into_iter().collect()
     }
 
     fn compare(&self, onto: &Oid, link: &Link, sources: &[Source]) -> Result<(), LandingError> {

@@ -37,11 +37,7 @@ impl Landing {
     /// Makes the changeset's commit of what a merger left: on what had landed
     /// when it started, and on nothing that came since.
     pub fn fold_resolution(&self, order: &FoldOrder, resolved: &Oid) -> Result<Fold, LandingError> {
-        let subjects = order.tasks.iter().map(|task| {
-            let Source { start, commit, .. } = &task.source;
-            self.git.subjects(start, commit)
-        });
-        let subjects: Vec<Vec<String>> = subjects.collect::<Result<_, _>>()?;
+        let subjects = self.subjects(order)?;
         let abouts: Vec<About<'_>> = order
             .tasks
             .iter()

@@ -26,7 +26,7 @@ impl Landing {
         let (insertions, deletions) = (sum(|lines| lines.0), sum(|lines| lines.1));
         let diff = self.git.readable_diff(onto, commit)?;
         let diff = String::from_utf8_lossy(&diff).into_owned();
-        let commits = self.git.subjects(onto, commit)?;
+        let commits = self.git.subjects(&[(onto, commit)])?.concat();
         Ok(ChangesetView { commits, files, insertions, deletions, diff })
     }
 }

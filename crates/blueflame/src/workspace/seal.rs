@@ -4,11 +4,11 @@
 use std::ffi::OsString;
 use std::fs;
 use std::io;
-use std::num::NonZero;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::thread;
+
+use crate::at_once;
 
 /// So many directories at least are worth a thread.
 const WORTH_A_THREAD: usize = 16;
@@ -17,35 +17,19 @@ const WORTH_A_THREAD: usize = 16;
 /// what it was made. Whoever alters a file gives it another time of its last change,
 /// which no call sets (within the grain of the clock of the file system).
 pub(super) fn of(root: &Path, purpose: &str) -> io::Result<String> {
-    let threads = thread::available_parallelism().map_or(1, NonZero::get);
     let mut mark = blake3::Hasher::new();
     mark.update(purpose.as_bytes());
     let mut level = vec![PathBuf::new()];
     while !level.is_empty() {
-        let share = level.len().div_ceil(threads).max(WORTH_A_THREAD);
-        let read = thread::scope(|scope| {
-            let (own, others) = level.split_at(share.min(level.len()));
-            let others = others
-                .chunks(share)
-                .map(|part| thread::Builder::new().spawn_scoped(scope, || listed(root, part)));
-            let others = others.collect::<io::Result<Vec<_>>>()?;
-            let mut read = listed(root, own)?;
-            for other in others {
-                read.extend(other.join().expect("it does not panic")?);
-            }
-            io::Result::Ok(read)
-        })?;
+        let read = at_once::each(&level, WORTH_A_THREAD, |directory| listed(root, directory));
         level.clear();
         for directory in read {
+            let directory = directory?;
             mark.update(directory.mark.as_bytes());
             level.extend(directory.below);
         }
     }
     Ok(mark.finalize().to_hex().to_string())
-}
-
-fn listed(root: &Path, directories: &[PathBuf]) -> io::Result<Vec<Listed>> {
-    directories.iter().map(|directory| one_listed(root, directory)).collect()
 }
 
 /// What is in one directory.
@@ -54,7 +38,7 @@ struct Listed {
     below: Vec<PathBuf>,
 }
 
-fn one_listed(root: &Path, directory: &Path) -> io::Result<Listed> {
+fn listed(root: &Path, directory: &Path) -> io::Result<Listed> {
     let mut entries: Vec<(OsString, fs::Metadata)> = Vec::new();
     for entry in fs::read_dir(root.join(directory))? {
         let entry = entry?;
@@ -83,6 +67,7 @@ fn one_listed(root: &Path, directory: &Path) -> io::Result<Listed> {
 mod tests {
     use std::fs::{File, FileTimes, Permissions};
     use std::os::unix::fs::{PermissionsExt, symlink};
+    use std::thread;
     use std::time::Duration;
 
     use super::*;
