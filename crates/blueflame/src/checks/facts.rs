@@ -57,15 +57,19 @@ pub async fn gather(
         room: MOST_LINES,
         too_much: Vec::new(),
     };
-    let descends = reader.descends(start, head).await?;
     let changes = reader.changes(start.as_str(), head, None).await?;
-    let mut commits = reader.commits(start, head).await?;
+    let History { descends, began, mut commits } = reader.history(start, head).await?;
     for commit in &mut commits {
         let parent = commit.parents.first().map_or(reader.nothing, Oid::as_str);
-        commit.changes = reader.changes(parent, &commit.name, Some(&commit.name)).await?;
+        // A single commit does what all of them do.
+        commit.changes = if (parent, &commit.name) == (start.as_str(), head) {
+            changes.clone()
+        } else {
+            reader.changes(parent, &commit.name, Some(&commit.name)).await?
+        };
     }
     let paths = if changes.is_empty() { Vec::new() } else { reader.paths(head).await? };
-    let time = Time { began: reader.time_of(start).await?, ended: now };
+    let time = Time { began, ended: now };
     let too_much = reader.too_much;
     Ok(Work { descends, author: author.to_owned(), time, changes, commits, paths, too_much })
 }
@@ -76,6 +80,15 @@ fn empty_tree(like: &Oid) -> &'static str {
         64 => "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321",
         _ => "4b825dc642cb6eb9a060e54bf8d69288fbee4904",
     }
+}
+
+/// The commits between a start and an end.
+struct History {
+    /// Whether nothing of the start's history is missing in the end's.
+    descends: bool,
+    /// When the start was committed.
+    began: Option<i64>,
+    commits: Vec<Commit>,
 }
 
 struct Reader<'a> {
@@ -95,46 +108,43 @@ impl Reader<'_> {
         isolated::ask(command, input, most, DEADLINE).await
     }
 
-    /// Whether nothing of the start's history is missing in the end's.
-    async fn descends(&self, start: &Oid, head: &Oid) -> Result<bool, GitError> {
-        let arguments =
-            ["rev-list", "--count", "--max-count=1", start.as_str(), &format!("^{head}"), "--"];
-        Ok(self.ask(&arguments, b"", 100).await? == Answer::Whole(b"0\n".to_vec()))
-    }
-
-    async fn commits(&mut self, start: &Oid, head: &Oid) -> Result<Vec<Commit>, GitError> {
+    async fn history(&mut self, start: &Oid, head: &Oid) -> Result<History, GitError> {
         let most = format!("--max-count={}", MOST_COMMITS + 1);
         let range = format!("{start}..{head}");
-        let arguments = ["rev-list", "--topo-order", "--reverse", &most, &range, "--"];
-        let Answer::Whole(names) = self.ask(&arguments, b"", MOST_MESSAGES).await? else {
+        let arguments = ["rev-list", "--parents", "--topo-order", "--reverse", &most, &range, "--"];
+        let Answer::Whole(listed) = self.ask(&arguments, b"", MOST_MESSAGES).await? else {
             return Err(strange("rev-list", "more than names"));
         };
-        let count = String::from_utf8_lossy(&names).lines().count();
-        if count == 0 {
-            return Ok(Vec::new());
+        let listed = String::from_utf8_lossy(&listed);
+        let mut names = format!("{start}\n");
+        let (mut count, mut descends) = (0, start == head);
+        for line in listed.lines() {
+            let mut words = line.split(' ');
+            names += words.next().unwrap_or_default();
+            names += "\n";
+            count += 1;
+            // Whatever leads to the start comes through one of these.
+            descends |= words.any(|parent| parent == start.as_str());
         }
         let objects = if count > MOST_COMMITS {
             Answer::TooLong
         } else {
-            self.ask(&["cat-file", "--batch", "--buffer"], &names, MOST_MESSAGES).await?
+            self.ask(&["cat-file", "--batch", "--buffer"], names.as_bytes(), MOST_MESSAGES).await?
         };
         let Answer::Whole(objects) = objects else {
             self.too_much.push(TooMuch::Commits { most: MOST_COMMITS });
-            return Ok(Vec::new());
+            // Those that were not listed may lead there.
+            let descends = descends || count > MOST_COMMITS;
+            return Ok(History { descends, began: None, commits: Vec::new() });
         };
-        let commits = commit_object::read_batch(&objects).map_err(|line| {
+        let mut commits = commit_object::read_batch(&objects).map_err(|line| {
             strange("cat-file", format!("no commit: `{}`", String::from_utf8_lossy(line)))
         })?;
-        Ok(commits.into_iter().map(commit).collect())
-    }
-
-    /// When the work began.
-    async fn time_of(&self, start: &Oid) -> Result<Option<i64>, GitError> {
-        let input = format!("{start}\n");
-        let answer = self.ask(&["cat-file", "--batch"], input.as_bytes(), MOST_MESSAGES).await?;
-        let Answer::Whole(object) = answer else { return Ok(None) };
-        let commits = commit_object::read_batch(&object).unwrap_or_default();
-        Ok(commits.first().and_then(|commit| commit.committer.when))
+        if commits.len() != count + 1 {
+            return Err(strange("cat-file", "another number of commits"));
+        }
+        let began = commits.remove(0).committer.when;
+        Ok(History { descends, began, commits: commits.into_iter().map(commit).collect() })
     }
 
     /// Every path at the end, among which new ones have to be told apart.

@@ -192,8 +192,16 @@ async fn too_much_is_not_taken_unseen() {
     let (repository, start) = begin(&env);
     repository.write("src/flood", &"0123456789abcde\n".repeat(4_300_000)).commit("feat: flood");
     let work = gather(&repository, &start).await;
-    assert_eq!(work.too_much.len(), 2);
-    assert!(matches!(work.too_much[0], TooMuch::Lines { commit: None, .. }));
+    assert!(matches!(work.too_much[..], [TooMuch::Lines { commit: None, .. }]));
+    // Of several commits, the one that does it is told.
+    repository.write("src/more", "x").commit("feat: more");
+    let work = gather(&repository, &start).await;
+    let [TooMuch::Lines { commit: None, .. }, TooMuch::Lines { commit: Some(one), .. }] =
+        &work.too_much[..]
+    else {
+        panic!("{:?}", work.too_much)
+    };
+    assert_eq!(*one, work.commits[0].name);
     assert_eq!(work.changes[0].path, "src/flood");
     let rules: Vec<String> = inspection::inspect(&policy(), &work)
         .violations
