@@ -7,11 +7,13 @@
 mod call;
 mod object_format;
 
+use std::env;
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::OnceLock;
 
 pub use call::{Answer, Call};
 pub use object_format::ObjectFormat;
@@ -22,6 +24,8 @@ pub mod plumbing;
 pub mod refs;
 pub mod trees;
 pub mod worktrees;
+
+use crate::search_path;
 
 #[derive(Debug, thiserror::Error)]
 pub enum GitError {
@@ -165,7 +169,18 @@ impl Git {
 
 /// The git program with its usual surroundings.
 pub(crate) fn command(dir: &Path, arguments: &[impl AsRef<OsStr>]) -> Command {
-    prepared(Command::new("git"), dir, arguments)
+    prepared(Command::new(program()), dir, arguments)
+}
+
+/// Where git is. It is looked up once: otherwise every call would try to run it in
+/// each directory of `PATH` in turn.
+fn program() -> &'static OsStr {
+    static PROGRAM: OnceLock<OsString> = OnceLock::new();
+    PROGRAM.get_or_init(|| {
+        let found = env::var_os("PATH").and_then(|path| search_path::find("git", &path));
+        // One that depends on where we are is left to each call.
+        found.filter(|path| path.is_absolute()).map_or_else(|| "git".into(), PathBuf::into)
+    })
 }
 
 /// The same, by our own program, which goes into a workspace first.
@@ -176,7 +191,7 @@ fn command_within(
     arguments: &[impl AsRef<OsStr>],
 ) -> Command {
     let mut command = Command::new(blueflame);
-    command.arg("__within").arg(workspace).arg("git");
+    command.arg("__within").arg(workspace).arg(program());
     prepared(command, dir, arguments)
 }
 

@@ -45,6 +45,7 @@ pub mod repo_lock;
 pub mod report;
 pub mod room;
 pub mod sandbox;
+pub mod search_path;
 pub mod session;
 pub mod skills;
 mod starter;

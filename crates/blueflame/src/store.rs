@@ -88,7 +88,12 @@ impl Store {
     /// Finds the state of the repository that a directory belongs to, be it the
     /// main work tree, a linked one, or deep inside either.
     pub fn find(directory: &Path) -> Result<Store, StoreError> {
-        Ok(Store { root: Git::in_dir(directory).common_dir()?.join("blueflame") })
+        Ok(Store::in_common_dir(&Git::in_dir(directory).common_dir()?))
+    }
+
+    /// The state of the repository whose work trees share this directory.
+    pub fn in_common_dir(common: &Path) -> Store {
+        Store { root: common.join("blueflame") }
     }
 
     pub fn root(&self) -> &Path {

@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use blueflame_core::ids::Oid;
 
-use crate::executor::find;
 use crate::git::GitError;
 use crate::git::isolated::{self, Answer};
+use crate::search_path;
 
 /// Programs that need one of these files beside them.
 const NEEDS: [(&str, &[&str]); 10] = [
@@ -47,7 +47,7 @@ pub fn fitting(
         let has = |file: &&str| names.iter().any(|name| name == file);
         let installed = program.contains('/')
             || BUILT_IN.contains(&program)
-            || find::in_path(program, path).is_some();
+            || search_path::find(program, path).is_some();
         installed && needs.is_none_or(|(_, files)| files.iter().any(has))
     };
     let fresh = commands.iter().filter(|command| !already_run.contains(command));

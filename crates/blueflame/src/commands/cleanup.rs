@@ -23,12 +23,13 @@ use crate::store::{Store, StoreError};
 pub fn run(arguments: &Cleanup, common: &Common) -> Result<(), Failure> {
     let loaded = config_file::load(common.config.as_deref())?;
     let (config, repository) = (&loaded.config, &loaded.repository);
-    let store = Store::find(repository)?;
+    let common = Git::in_dir(repository).common_dir().map_err(StoreError::from)?;
+    let store = Store::in_common_dir(&common);
     let lock = if arguments.dry_run { only_look(&store)? } else { hold(&store)? };
-    let landing = Landing::open(repository).map_err(|error| Failure::new(Kind::Missing, error))?;
+    let landing = Landing::in_common_dir(common.clone());
     let base = landing.branch(&config.project.base_branch);
     let sweep = Sweep {
-        common: Git::in_dir(repository).common_dir().map_err(StoreError::from)?,
+        common,
         trees: repository.join(config.project.worktree_dir.as_str()),
         base: base.map_err(|error| Failure::new(Kind::Internal, error))?,
         now: Timestamp::now(),

@@ -2,13 +2,13 @@
 
 use std::env;
 use std::ffi::OsStr;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
 use super::{Executor, Version};
 use crate::bounded_run::{self, Bounds, RunError};
+use crate::search_path;
 
 /// How long a program may take to say its version.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -31,7 +31,7 @@ pub fn program(executor: &dyn Executor) -> Option<PathBuf> {
     match executor.program() {
         None => env::current_exe().ok(),
         Some(name) => {
-            let found = in_path(name, &env::var_os("PATH")?)?;
+            let found = search_path::find(name, &env::var_os("PATH")?)?;
             Some(behind(executor, &found).unwrap_or(found))
         }
     }
@@ -42,7 +42,7 @@ pub fn missing_helpers<'e>(
     executor: &'e dyn Executor,
     path: &OsStr,
 ) -> Vec<(&'e str, &'e [&'e str])> {
-    let missing = |(name, _): &&(&str, &[&str])| in_path(name, path).is_none();
+    let missing = |(name, _): &&(&str, &[&str])| search_path::find(name, path).is_none();
     executor.helpers().iter().filter(missing).copied().collect()
 }
 
@@ -50,16 +50,7 @@ pub fn missing_helpers<'e>(
 fn behind(executor: &dyn Executor, found: &Path) -> Option<PathBuf> {
     let place = found.canonicalize().ok()?.parent()?.to_owned();
     let places = executor.behind().iter().map(|path| place.join(path));
-    places.filter_map(|path| path.canonicalize().ok()).find(|path| is_program(path))
-}
-
-/// The first program of a name in a `PATH`.
-pub fn in_path(name: &str, path: &OsStr) -> Option<PathBuf> {
-    env::split_paths(path).map(|place| place.join(name)).find(|path| is_program(path))
-}
-
-fn is_program(path: &Path) -> bool {
-    path.metadata().is_ok_and(|it| it.is_file() && it.permissions().mode() & 0o111 != 0)
+    places.filter_map(|path| path.canonicalize().ok()).find(|path| search_path::is_program(path))
 }
 
 /// Asks a program for its version. It gets a home of its own, so that nothing
@@ -104,6 +95,7 @@ fn ask_version(program: &Path, patience: Duration) -> Result<String, String> {
 #[cfg(test)]
 mod tests {
     use std::fs;
+    use std::os::unix::fs::PermissionsExt as _;
     use std::time::Instant;
 
     use super::super::named;

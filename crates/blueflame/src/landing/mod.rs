@@ -136,7 +136,8 @@ impl Landing {
         Ok(Landing::in_common_dir(common_dir))
     }
 
-    fn in_common_dir(common_dir: PathBuf) -> Self {
+    /// The repository whose work trees share this directory.
+    pub fn in_common_dir(common_dir: PathBuf) -> Self {
         Landing { git: Plumbing::of_repository(&common_dir), common_dir, patience: PATIENCE }
     }
 

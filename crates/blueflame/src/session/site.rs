@@ -96,7 +96,7 @@ impl Site {
         let tier = manner.boundary.tier;
         let chosen = Making::choose(&config.worktree, tier, &blueflame, &trees, &common);
         let workspaces = workspaces.made_by(chosen.making);
-        let landing = Landing::open(&repository).map_err(|error| missing(&error))?;
+        let landing = Landing::in_common_dir(common.clone());
         let author = landing.identity().map_err(|error| missing(&error))?;
         std::fs::create_dir_all(session.attempts()).map_err(|error| missing(&error))?;
         // One that is empty is none: a missing secret often looks like that.
@@ -111,7 +111,7 @@ impl Site {
         });
         let programs = programs(&config);
         let recall =
-            Recall::of(&Store::find(&repository)?, config.memory.as_ref(), Some(session.id()));
+            Recall::of(&Store::in_common_dir(&common), config.memory.as_ref(), Some(session.id()));
         let estimates = recall.estimates(&config, &file);
         let path_variable = std::env::var("PATH").unwrap_or_default();
         let sandbox = sandbox::terms(&config.sandbox, manner.boundary, &path_variable);

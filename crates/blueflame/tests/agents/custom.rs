@@ -5,7 +5,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use blueflame::attempt::sealed::Ending;
-use blueflame::executor::find;
+use blueflame::search_path;
 use blueflame_core::config::{CustomExecutor, Dialect};
 use blueflame_core::money::{Budget, Usage};
 use blueflame_core::outcome::Outcome;
@@ -25,7 +25,7 @@ fn altered(from: &str, to: &str) -> Option<Stage> {
 
 /// The example with some texts in the places of others.
 fn written(dialect: Dialect, changes: &[(&str, &str)]) -> Option<Stage> {
-    if find::in_path("node", &std::env::var_os("PATH").unwrap()).is_none() {
+    if search_path::find("node", &std::env::var_os("PATH").unwrap()).is_none() {
         let required = std::env::var_os("BLUEFLAME_REQUIRE_AGENTS").is_some();
         assert!(!required, "node is missing");
         install::say("SKIPPED an example agent: there is no node\n");

@@ -4,8 +4,8 @@
 use std::fs;
 use std::path::Path;
 
-use blueflame::executor::find;
 use blueflame::sandbox::Tier;
+use blueflame::search_path;
 
 use crate::install;
 use crate::stage::{Agent, Run, Stage};
@@ -370,7 +370,7 @@ fn a_context_that_never_fits_is_a_loop_that_ends() {
 
 /// Whether a test has a program that it needs; CI insists on it.
 fn is_installed(program: &str, test: &str) -> bool {
-    let found = find::in_path(program, &std::env::var_os("PATH").unwrap()).is_some();
+    let found = search_path::find(program, &std::env::var_os("PATH").unwrap()).is_some();
     assert!(found || std::env::var_os(install::REQUIRED).is_none(), "{program} is not installed");
     if !found {
         install::say(&format!("SKIPPED {test}: there is no {program}\n"));

@@ -25,7 +25,7 @@ fn answers(special: Script) -> Script {
 #[test]
 fn where_one_fails_and_one_is_limited_the_third_does_it() {
     let path = std::env::var_os("PATH").unwrap();
-    if blueflame::executor::find::in_path("node", &path).is_none() {
+    if blueflame::search_path::find("node", &path).is_none() {
         assert!(std::env::var_os("BLUEFLAME_REQUIRE_AGENTS").is_none(), "node is missing");
         return;
     }
@@ -181,7 +181,7 @@ fn an_account_without_its_key_is_no_obstacle_where_another_executor_has_one() {
         "{{upstream: openai, credential_env: NO_SUCH_KEY, record: true, accounts: {{own: \
          {{{SCRIPTED}}}}}}}"
     );
-    let node = blueflame::executor::find::in_path("node", &std::env::var_os("PATH").unwrap());
+    let node = blueflame::search_path::find("node", &std::env::var_os("PATH").unwrap());
     if node.is_none() {
         assert!(std::env::var_os("BLUEFLAME_REQUIRE_AGENTS").is_none(), "node is missing");
         return;

@@ -169,7 +169,7 @@ fn a_whole_session_with_overlapping_waves() {
 fn a_program_of_the_persons_own_can_do_every_role() {
     let own = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/custom-agent.mjs");
     let path = std::env::var_os("PATH").unwrap();
-    if blueflame::executor::find::in_path("node", &path).is_none() {
+    if blueflame::search_path::find("node", &path).is_none() {
         assert!(std::env::var_os("BLUEFLAME_REQUIRE_AGENTS").is_none(), "node is missing");
         return;
     }

@@ -13,8 +13,8 @@ use super::answer::{self, Row};
 use super::place::Place;
 use crate::bounded_run::{self, Bounds, Ran, RunError};
 use crate::executor::Version;
-use crate::executor::find;
 use crate::interrupts::Interrupts;
+use crate::search_path;
 
 const NAME: &str = "bd";
 
@@ -67,7 +67,7 @@ pub struct Bd<'s> {
 impl<'s> Bd<'s> {
     /// Whether there is a program of this name at all.
     pub fn is_installed(path: &OsString) -> bool {
-        find::in_path(NAME, path).is_some()
+        search_path::find(NAME, path).is_some()
     }
 
     /// Finds the program and makes sure that it is the one. An interrupt ends whatever
@@ -78,7 +78,7 @@ impl<'s> Bd<'s> {
         patience: Duration,
         stop: Option<&'s Interrupts>,
     ) -> Result<Bd<'s>, Unusable> {
-        let path = find::in_path(NAME, path).ok_or(Unusable::NotInstalled)?;
+        let path = search_path::find(NAME, path).ok_or(Unusable::NotInstalled)?;
         let path = path.canonicalize().unwrap_or(path);
         let mut bd = Bd { path, place: place.clone(), patience, stop, version: String::new() };
         let stranger = |why: String| Unusable::NotBeads { path: bd.path.clone(), why };
