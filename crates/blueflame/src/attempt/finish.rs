@@ -76,7 +76,8 @@ impl Attempt {
         let ending = conclude(&known, ended);
         // Whether one that stopped by itself has finished is for others to find
         // out, and they have its work saved if it has not.
-        if matches!(ending, Ending::Failed(_)) {
+        let unsaved = matches!(ending, Ending::Stopped { .. }) && self.camera.is_some();
+        if !unsaved {
             self.last_snapshot().await;
         }
         let sealed = Sealed {
@@ -91,6 +92,7 @@ impl Attempt {
             denied: self.judge.denied,
             exit: exit.to_string(),
             snapshot: self.camera.as_ref().and_then(Camera::last).cloned(),
+            unsaved,
             full_disk,
             warnings: std::mem::take(&mut self.warnings),
         };

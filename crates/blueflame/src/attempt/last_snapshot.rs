@@ -7,17 +7,24 @@
 
 use std::io;
 use std::path::Path;
-use std::process::Stdio;
+use std::time::{Duration, Instant};
 
 use blueflame_core::ids::Oid;
 use serde::{Deserialize, Serialize};
 
-use super::directory::Directory;
+use super::directory::{Directory, DirectoryError, Running};
 use super::link;
 use super::run::{CannotBegin, cannot};
 use super::snapshot::Camera;
+use crate::bounded_run::{self, Bounds};
 use crate::stdout;
 use crate::workspace::enter;
+
+/// How long all of it may take; a large workspace has to be read.
+const PATIENCE: Duration = Duration::from_secs(300);
+
+/// More than it has to say.
+const MOST_SAID: u64 = 1 << 20;
 
 /// What came of it.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -31,19 +38,18 @@ pub struct Saved {
 /// Has the work of an attempt saved that has ended.
 pub fn save(blueflame: &Path, directory: &Directory) -> io::Result<Saved> {
     let mut command = link::process("__snapshot", blueflame, directory);
-    let output = command.stdin(Stdio::null()).output()?;
-    if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stderr);
-        return Err(io::Error::other(said.trim().to_owned()));
+    let bounds = Bounds { patience: PATIENCE, most: MOST_SAID, stop: None };
+    let ran = bounded_run::run(&mut command, bounds).map_err(io::Error::other)?;
+    if !ran.status.success() {
+        return Err(io::Error::other(ran.stderr.trim().to_owned()));
     }
-    Ok(serde_json::from_slice(&output.stdout)?)
+    Ok(serde_json::from_str(&ran.stdout)?)
 }
 
 /// Is that process.
 pub fn run(root: &Path) -> Result<(), CannotBegin> {
     let directory = Directory::open(root);
-    // One that an orchestrator left behind may be at it still.
-    let _running = directory.take_up().map_err(cannot)?;
+    let _running = take_up(&directory).map_err(cannot)?;
     let spec = directory.spec().map_err(cannot)?;
     enter::enter(&spec.workspace).map_err(cannot)?;
     let runtime =
@@ -55,4 +61,16 @@ pub fn run(root: &Path) -> Result<(), CannotBegin> {
     }
     let text = serde_json::to_string(&saved).map_err(cannot)?;
     stdout::write(&text).map_err(|failure| cannot(failure.message()))
+}
+
+/// The attempt process may be about to leave, and one that an orchestrator left
+/// behind may be at it still.
+fn take_up(directory: &Directory) -> Result<Running, DirectoryError> {
+    let until = Instant::now() + PATIENCE;
+    loop {
+        match directory.take_up() {
+            Err(DirectoryError::Held { .. }) if Instant::now() < until => {}
+            other => return other,
+        }
+    }
 }

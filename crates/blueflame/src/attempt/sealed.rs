@@ -25,10 +25,13 @@ pub struct Sealed {
     pub denied: u64,
     /// How the program left: its exit code or signal in words.
     pub exit: String,
-    /// The last snapshot of the work, if there is any. Nobody saved what an agent
-    /// left that stopped by itself.
+    /// The last snapshot of the work, if there is any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub snapshot: Option<Oid>,
+    /// Whether what the agent left is yet to be saved, by whoever finds that it has
+    /// not finished.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unsaved: bool,
     /// That the disk was full when it ended, in words: then it is not to blame for
     /// what it did not do.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -10,7 +10,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ use crate::git::{self, ObjectFormat};
 const DEADLINE: Duration = Duration::from_secs(120);
 
 /// The name under which the last one is found.
-pub const REF: &str = "refs/blueflame/snapshot";
+const REF: &str = "refs/blueflame/snapshot";
 
 #[derive(Debug, thiserror::Error)]
 pub enum SnapshotError {
@@ -100,8 +100,10 @@ impl Camera {
 
     /// Takes one if anything has changed since the last, or since the start.
     pub async fn take(&mut self) -> Result<Option<Oid>, SnapshotError> {
-        // One that was cut short leaves its lock; nobody else uses the directory.
-        let _ = fs::remove_file(self.git_dir.join("index.lock"));
+        // One that was cut short leaves its locks; nobody else uses the directory.
+        for lock in ["index.lock", &format!("{REF}.lock")] {
+            let _ = fs::remove_file(self.git_dir.join(lock));
+        }
         let mut known = match self.known.take() {
             Some(known) => known,
             None => self.prepare().await?,
@@ -128,11 +130,40 @@ impl Camera {
         Ok(Some(commit))
     }
 
-    /// Makes the git directory, with an index of the start. Where there is one
-    /// already, its last snapshot is ours.
+    /// Gets the git directory ready, with an index of the last snapshot, or of the
+    /// start.
     async fn prepare(&self) -> Result<Known, SnapshotError> {
+        let last = self.last_kept().await;
+        if last.is_none() {
+            self.make_git_dir().await?;
+        }
+        self.git(&["read-tree", self.start.as_str()]).await?;
+        let linked = self.entries().await?.into_iter().filter(|entry| entry.mode == GITLINK);
+        let submodules = linked.map(|entry| (entry.path, entry.oid)).collect();
+        if let Some((tree, commit)) = last {
+            // What it has of a file that cannot be taken up now is better than nothing.
+            self.git(&["read-tree", tree.as_str()]).await?;
+            return Ok(Known { submodules, tree, commit: Some(commit) });
+        }
+        let tree = self.tree_of(&self.start).await?;
+        Ok(Known { submodules, tree, commit: None })
+    }
+
+    /// The tree and the commit of the last snapshot, if there is one that can be
+    /// read: another process may have taken it.
+    async fn last_kept(&self) -> Option<(Oid, Oid)> {
+        let commit = newest(&self.git_dir)?;
+        Some((self.tree_of(&commit).await.ok()?, commit))
+    }
+
+    /// Makes the git directory anew: what is there was never finished.
+    async fn make_git_dir(&self) -> Result<(), SnapshotError> {
         let path = self.git_dir.clone();
         let prepared = |source| SnapshotError::Prepare { path: path.clone(), source };
+        match fs::remove_dir_all(&self.git_dir) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(prepared(error)),
+            Ok(()) | Err(_) => {}
+        }
         fs::create_dir_all(&self.git_dir).map_err(prepared)?;
         let format = format!("--object-format={}", ObjectFormat::of(&self.start).name());
         self.git(&["init", "--quiet", "--bare", "--template=", &format]).await?;
@@ -145,16 +176,11 @@ impl Camera {
         fs::create_dir_all(&info).map_err(prepared)?;
         let lines: Vec<String> =
             self.spec.exclude.iter().map(|path| exclude::pattern(path) + "\n").collect();
-        fs::write(info.join("exclude"), lines.concat()).map_err(prepared)?;
-        self.git(&["read-tree", self.start.as_str()]).await?;
-        let linked = self.entries().await?.into_iter().filter(|entry| entry.mode == GITLINK);
-        let submodules = linked.map(|entry| (entry.path, entry.oid)).collect();
-        let has_one = self.git_dir.join(REF).try_exists().map_err(prepared)?;
-        let commit =
-            if has_one { Some(self.oid(&["rev-parse", "--verify", REF]).await?) } else { None };
-        let last = commit.as_ref().unwrap_or(&self.start);
-        let tree = self.oid(&["rev-parse", "--verify", &format!("{last}^{{tree}}")]).await?;
-        Ok(Known { submodules, tree, commit })
+        fs::write(info.join("exclude"), lines.concat()).map_err(prepared)
+    }
+
+    async fn tree_of(&self, commit: &Oid) -> Result<Oid, SnapshotError> {
+        self.oid(&["rev-parse", "--verify", &format!("{commit}^{{tree}}")]).await
     }
 
     /// What the snapshots lack; each thing is told once or more.
@@ -357,6 +383,11 @@ impl Camera {
         let complaint = String::from_utf8_lossy(&output.stderr).trim().to_owned();
         Ok((output.status.code(), output.stdout, complaint))
     }
+}
+
+/// The last snapshot that a git directory of snapshots has.
+pub fn newest(git_dir: &Path) -> Option<Oid> {
+    Oid::new(fs::read_to_string(git_dir.join(REF)).ok()?.trim()).ok()
 }
 
 /// What tells git about an entry of the index.

@@ -58,7 +58,7 @@ pub async fn gather(
         too_much: Vec::new(),
     };
     let changes = reader.changes(start.as_str(), head, None).await?;
-    let History { descends, began, mut commits } = reader.history(start, head).await?;
+    let History { descends, mut commits } = reader.history(start, head).await?;
     for commit in &mut commits {
         let parent = commit.parents.first().map_or(reader.nothing, Oid::as_str);
         // A single commit does what all of them do.
@@ -69,7 +69,7 @@ pub async fn gather(
         };
     }
     let paths = if changes.is_empty() { Vec::new() } else { reader.paths(head).await? };
-    let time = Time { began, ended: now };
+    let time = Time { began: reader.time_of(start).await?, ended: now };
     let too_much = reader.too_much;
     Ok(Work { descends, author: author.to_owned(), time, changes, commits, paths, too_much })
 }
@@ -86,8 +86,6 @@ fn empty_tree(like: &Oid) -> &'static str {
 struct History {
     /// Whether nothing of the start's history is missing in the end's.
     descends: bool,
-    /// When the start was committed.
-    began: Option<i64>,
     commits: Vec<Commit>,
 }
 
@@ -112,11 +110,13 @@ impl Reader<'_> {
         let most = format!("--max-count={}", MOST_COMMITS + 1);
         let range = format!("{start}..{head}");
         let arguments = ["rev-list", "--parents", "--topo-order", "--reverse", &most, &range, "--"];
-        let Answer::Whole(listed) = self.ask(&arguments, b"", MOST_MESSAGES).await? else {
-            return Err(strange("rev-list", "more than names"));
+        let listed = match self.ask(&arguments, b"", MOST_MESSAGES).await? {
+            Answer::Whole(listed) => listed,
+            // A commit may have as many parents as somebody writes into it.
+            Answer::TooLong => return Ok(self.too_many_commits(true)),
         };
         let listed = String::from_utf8_lossy(&listed);
-        let mut names = format!("{start}\n");
+        let mut names = String::new();
         let (mut count, mut descends) = (0, start == head);
         for line in listed.lines() {
             let mut words = line.split(' ');
@@ -126,25 +126,39 @@ impl Reader<'_> {
             // Whatever leads to the start comes through one of these.
             descends |= words.any(|parent| parent == start.as_str());
         }
+        if count == 0 {
+            return Ok(History { descends, commits: Vec::new() });
+        }
         let objects = if count > MOST_COMMITS {
             Answer::TooLong
         } else {
             self.ask(&["cat-file", "--batch", "--buffer"], names.as_bytes(), MOST_MESSAGES).await?
         };
         let Answer::Whole(objects) = objects else {
-            self.too_much.push(TooMuch::Commits { most: MOST_COMMITS });
             // Those that were not listed may lead there.
-            let descends = descends || count > MOST_COMMITS;
-            return Ok(History { descends, began: None, commits: Vec::new() });
+            return Ok(self.too_many_commits(descends || count > MOST_COMMITS));
         };
-        let mut commits = commit_object::read_batch(&objects).map_err(|line| {
+        let commits = commit_object::read_batch(&objects).map_err(|line| {
             strange("cat-file", format!("no commit: `{}`", String::from_utf8_lossy(line)))
         })?;
-        if commits.len() != count + 1 {
+        if commits.len() != count {
             return Err(strange("cat-file", "another number of commits"));
         }
-        let began = commits.remove(0).committer.when;
-        Ok(History { descends, began, commits: commits.into_iter().map(commit).collect() })
+        Ok(History { descends, commits: commits.into_iter().map(commit).collect() })
+    }
+
+    fn too_many_commits(&mut self, descends: bool) -> History {
+        self.too_much.push(TooMuch::Commits { most: MOST_COMMITS });
+        History { descends, commits: Vec::new() }
+    }
+
+    /// When the work began. The start may be a commit as programs wrote them long ago.
+    async fn time_of(&self, start: &Oid) -> Result<Option<i64>, GitError> {
+        let input = format!("{start}\n");
+        let answer = self.ask(&["cat-file", "--batch"], input.as_bytes(), MOST_MESSAGES).await?;
+        let Answer::Whole(object) = answer else { return Ok(None) };
+        let commits = commit_object::read_batch(&object).unwrap_or_default();
+        Ok(commits.first().and_then(|commit| commit.committer.when))
     }
 
     /// Every path at the end, among which new ones have to be told apart.

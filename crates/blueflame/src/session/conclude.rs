@@ -23,6 +23,7 @@ use super::prepare::workspace_of;
 use super::site::Site;
 use crate::attempt::last_snapshot;
 use crate::attempt::sealed::{Ending, Sealed};
+use crate::attempt::snapshot::newest;
 use crate::attempt::spec::Author;
 use crate::checks::facts;
 use crate::ground::RealGround;
@@ -78,19 +79,20 @@ pub struct Concluded {
 /// The outcome of a run. Looking at what a worker left takes a while. The error
 /// says what keeps us from taking it over; it can be tried again.
 pub fn conclude(site: &Site, run: &Run, sealed: Sealed) -> Result<Concluded, String> {
-    let by_itself = matches!(sealed.ending, Ending::Stopped { .. });
-    let mut snapshot = sealed.snapshot.clone();
+    let (unsaved, mut snapshot) = (sealed.unsaved, sealed.snapshot.clone());
     let outcome = outcome(site, run, sealed)?;
     let mut remarks = Vec::new();
     if let Outcome::Finished { .. } = outcome {
         snapshot = None;
-    } else if by_itself
-        && matches!(run.brief, Brief::Develop { .. })
-        && !workspace_is_gone(site, run)
-    {
-        match last_snapshot::save(&site.blueflame, &site.attempt(&run.work, &run.agent)) {
+    } else if unsaved && !workspace_is_gone(site, run) {
+        let attempt = site.attempt(&run.work, &run.agent);
+        match last_snapshot::save(&site.blueflame, &attempt) {
             Ok(saved) => (snapshot, remarks) = (saved.snapshot, saved.remarks),
-            Err(error) => remarks.push(format!("unfinished work is not saved: {error}")),
+            Err(error) => {
+                // It may have come as far as that.
+                snapshot = newest(&attempt.snapshots()).or(snapshot);
+                remarks.push(format!("unfinished work is not saved: {error}"));
+            }
         }
     }
     Ok(Concluded { outcome, snapshot, remarks })

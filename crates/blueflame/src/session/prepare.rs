@@ -22,6 +22,7 @@ use super::merging;
 use super::offer;
 use super::site::Site;
 use crate::attempt::directory::Directory;
+use crate::attempt::snapshot;
 use crate::attempt::spec::{FORMAT, Limits, Model, Snapshots, Spec};
 use crate::checks::command::CommandResult;
 use crate::executor::{self, Order};
@@ -274,8 +275,8 @@ fn restore(site: &Site, task: &Task) -> Option<Restore> {
     let commit = task.snapshot.as_ref()?;
     (1..task.attempts).rev().find_map(|attempt| {
         let git_dir = site.attempt_at(&task.spec.id, attempt).snapshots();
-        let last = fs::read_to_string(git_dir.join("refs/blueflame/snapshot")).ok()?;
-        (last.trim() == commit.as_str()).then(|| Restore { git_dir, commit: commit.clone() })
+        let is_there = snapshot::newest(&git_dir).as_ref() == Some(commit);
+        is_there.then(|| Restore { git_dir, commit: commit.clone() })
     })
 }
 

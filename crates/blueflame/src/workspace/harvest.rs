@@ -102,14 +102,17 @@ impl Workspaces {
         }
         let text = String::from_utf8_lossy(&answer.stdout);
         let lines: Vec<&str> = text.lines().collect();
-        let is_there = |line: &str| !line.ends_with(" missing");
+        let is_there = |line: &&str| !line.ends_with(" missing");
         match lines[..] {
-            [fetched, before, after] if fetched == format!("commit {target}") => {
+            [fetched, before, after]
+                if fetched == format!("commit {target}")
+                    && [before, after].iter().all(is_there) =>
+            {
                 let tree_changed = before != after;
                 Ok(Taken { head: target.clone(), tree_changed })
             }
             // One who is still writing is not to be trusted either.
-            [fetched, ..] if is_there(fetched) => {
+            [fetched, ..] if is_there(&fetched) && fetched != format!("commit {target}") => {
                 Err(HarvestError::NotACommit { branch, target: target.clone() })
             }
             // It was fetched just now: that it is not there is not the agent's doing.

@@ -85,11 +85,68 @@ fn what_is_changed_after_the_last_snapshot_can_be_saved_when_the_attempt_is_over
     fs::remove_dir_all(run.stage.workspace.join("src")).unwrap();
     let third = save().snapshot.unwrap();
     assert_eq!(of_snapshot(&run, &["ls-tree", "--name-only", third.as_str()]), "README.md\n");
-    // Not beside a process that still has the attempt.
+    // Whoever still has the attempt is waited for.
     let held = directory.take_up().unwrap();
+    let waiting = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_secs(3));
+        drop(held);
+    });
+    assert_eq!(save().snapshot, Some(third));
+    waiting.join().unwrap();
+}
+
+#[test]
+fn what_the_start_has_and_cannot_be_taken_up_is_kept_as_it_was_last() {
+    let run = acted_by("exit 1").run();
+    let directory = run.stage.directory();
+    let grown = run.stage.workspace.join("README.md");
+    fs::write(&grown, "one\n").unwrap();
+    last_snapshot::save(Path::new(BLUEFLAME), &directory).unwrap();
+    fs::File::options().write(true).open(&grown).unwrap().set_len(60 << 20).unwrap();
+    fs::write(run.stage.workspace.join("more"), "more\n").unwrap();
+    let saved = last_snapshot::save(Path::new(BLUEFLAME), &directory).unwrap();
+    assert!(saved.remarks.iter().any(|it| it.contains("README.md")), "{saved:?}");
+    let show = |name: &str| {
+        let object = format!("{}:{name}", saved.snapshot.as_ref().unwrap());
+        of_snapshot(&run, &["show", &object])
+    };
+    assert_eq!((show("README.md").as_str(), show("more").as_str()), ("one\n", "more\n"));
+}
+
+#[test]
+fn what_was_left_half_made_is_made_again() {
+    let run = acted_by("mkdir -p src; echo one > src/work.txt; exit 1").run();
+    let directory = run.stage.directory();
+    let git_dir = directory.snapshots();
+    let spoilers: [&dyn Fn(); 4] = [
+        // Cut short while it was made.
+        &|| {
+            fs::remove_dir_all(&git_dir).unwrap();
+            fs::create_dir(&git_dir).unwrap();
+            fs::write(git_dir.join("config.lock"), "").unwrap();
+        },
+        // Cut short while it was used.
+        &|| {
+            fs::write(git_dir.join("index.lock"), "").unwrap();
+            fs::write(git_dir.join("refs/blueflame/snapshot.lock"), "").unwrap();
+        },
+        // The power went before it was on the disk.
+        &|| fs::write(git_dir.join("refs/blueflame/snapshot"), "").unwrap(),
+        &|| fs::write(git_dir.join("refs/blueflame/snapshot"), "1".repeat(40)).unwrap(),
+    ];
+    for (number, spoil) in spoilers.iter().enumerate() {
+        spoil();
+        let text = format!("{number}\n");
+        fs::write(run.stage.workspace.join("src/work.txt"), &text).unwrap();
+        let saved = last_snapshot::save(Path::new(BLUEFLAME), &directory).unwrap();
+        let object = format!("{}:src/work.txt", saved.snapshot.unwrap());
+        assert_eq!(of_snapshot(&run, &["show", &object]), text);
+    }
+    // Where it cannot be, that is said.
+    fs::remove_dir_all(&git_dir).unwrap();
+    fs::write(&git_dir, "").unwrap();
     let error = last_snapshot::save(Path::new(BLUEFLAME), &directory).unwrap_err();
-    assert!(error.to_string().contains("another process"), "{error}");
-    drop(held);
+    assert!(error.to_string().contains("cannot prepare snapshots"), "{error}");
 }
 
 /// A stage whose agent waits for its first snapshot before it does the rest.

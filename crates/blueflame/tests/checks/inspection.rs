@@ -212,6 +212,32 @@ async fn too_much_is_not_taken_unseen() {
 }
 
 #[tokio::test]
+async fn commits_beyond_number_and_parents_beyond_number_are_too_much() {
+    let env = TestEnv::new();
+    let (repository, start) = begin(&env);
+    for number in 0..201 {
+        repository.git(["commit", "-q", "--allow-empty", "-m", &format!("feat: {number}")]);
+    }
+    let is_too_much = |work: &Work| {
+        assert!(matches!(work.too_much[..], [TooMuch::Commits { .. }]), "{:?}", work.too_much);
+        assert!(work.descends, "nobody looked far enough to say otherwise");
+        let found = inspection::inspect(&policy(), work).violations;
+        assert!(found.iter().any(|it| it.rule == "changes.size"), "{found:?}");
+    };
+    is_too_much(&gather(&repository, &start).await);
+    // One commit, whose parents take more room than all commits may.
+    let tree = repository.git(["rev-parse", "HEAD^{tree}"]);
+    let parents = format!("parent {start}\n").repeat(210_000);
+    let who = "A <a@example.com> 1700000000 +0000";
+    let text = format!("tree {}\n{parents}author {who}\ncommitter {who}\n\nfeat: x\n", tree.trim());
+    repository.write("commit", &text);
+    let commit = repository.git(["hash-object", "-t", "commit", "-w", "commit"]);
+    std::fs::remove_file(repository.path().join("commit")).unwrap();
+    repository.git(["update-ref", "refs/heads/main", commit.trim()]);
+    is_too_much(&gather(&repository, &start).await);
+}
+
+#[tokio::test]
 async fn nothing_of_the_repository_is_touched() {
     let env = TestEnv::new();
     let (repository, start) = begin(&env);

@@ -269,6 +269,11 @@ fn a_branch_that_points_to_no_commit_is_refused() {
         matches!(refused, HarvestError::NotACommit { .. } | HarvestError::Refused { .. }),
         "{refused}"
     );
+    // A tag is none either, although it leads to one.
+    let start = &scene.workspace.start;
+    scene.agent(&format!("git tag -a -m x evil {start}; git rev-parse evil > .git/$branch"));
+    let refused = scene.harvest().unwrap_err();
+    assert!(matches!(refused, HarvestError::NotACommit { .. }), "{refused}");
     scene.agent("printf 1111111111111111111111111111111111111111 > .git/$branch");
     let refused = scene.harvest().unwrap_err();
     assert!(
