@@ -1,4 +1,5 @@
-//! The same work on many things, by as many threads as there are processors.
+//! The same work on many things, by as many threads as there are processors; and two
+//! works that have nothing to do with each other.
 
 use std::num::NonZero;
 use std::panic;
@@ -34,6 +35,19 @@ pub fn each<T: Sync, R: Send>(
     })
 }
 
+/// What came of both. Where no more threads can be had, it is one after the other.
+pub fn both<A: Send, B>(one: impl Fn() -> A + Sync, other: impl FnOnce() -> B) -> (A, B) {
+    thread::scope(|scope| {
+        let started = thread::Builder::new().spawn_scoped(scope, &one);
+        let other = other();
+        let one = match started {
+            Ok(started) => started.join().unwrap_or_else(|panic| panic::resume_unwind(panic)),
+            Err(_) => one(),
+        };
+        (one, other)
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -44,5 +58,6 @@ mod tests {
             let things: Vec<usize> = (0..count).collect();
             assert_eq!(each(&things, worth, |thing| *thing), things);
         }
+        assert_eq!(both(|| 1, || 2), (1, 2));
     }
 }

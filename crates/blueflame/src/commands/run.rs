@@ -17,6 +17,7 @@ use blueflame_gateway::upstream::BadUpstream;
 use jiff::Timestamp;
 
 use super::left::{self, Attended};
+use crate::at_once;
 use crate::cli::{Common, Run};
 use crate::config_file::{self, Loaded};
 use crate::diagnostics;
@@ -414,13 +415,17 @@ struct Ready {
 fn check_prerequisites(loaded: &Loaded) -> Result<Ready, Failure> {
     doctor::take_open_files();
     missing(loaded)?;
-    let installed = record::installed(&loaded.config);
+    // Both ask other programs, and wait for them.
+    let (installed, boundary) = at_once::both(
+        || record::installed(&loaded.config),
+        || sandbox::choose(&loaded.config.sandbox),
+    );
     for Installed { found, .. } in &installed {
         if let find::Found::Usable { warning: Some(warning), .. } = found {
             eprintln!("warning: {warning}");
         }
     }
-    let boundary = sandbox::choose(&loaded.config.sandbox)?;
+    let boundary = boundary?;
     for weakness in boundary.weaknesses() {
         eprintln!("warning: {weakness}");
     }

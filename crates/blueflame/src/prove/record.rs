@@ -12,6 +12,7 @@ use blueflame_core::proof::{Circumstances, Proof};
 use serde::{Deserialize, Serialize};
 
 use super::Trial;
+use crate::at_once;
 use crate::atomic_file::{self, AtomicError, Durability};
 use crate::executor::{self, Executor, find};
 use crate::sandbox::Boundary;
@@ -91,12 +92,14 @@ pub fn installed(config: &Config) -> Vec<Installed> {
             config.executors.chains.of(*role).iter().any(|it| it.as_str() == executor.name())
         })
     };
-    let look = |executor: &'static dyn Executor| {
-        let program = find::program(executor)?;
-        let found = find::look(executor, &program);
-        Some(Installed { executor, program, found })
+    let look = |executor: &&'static dyn Executor| {
+        let program = find::program(*executor)?;
+        let found = find::look(*executor, &program);
+        Some(Installed { executor: *executor, program, found })
     };
-    executor::ALL.into_iter().filter(used).filter_map(look).collect()
+    let used: Vec<&'static dyn Executor> = executor::ALL.into_iter().filter(used).collect();
+    // Some take a while to say their version.
+    at_once::each(&used, 1, look).into_iter().flatten().collect()
 }
 
 /// What a proof depends on, as it is now.
