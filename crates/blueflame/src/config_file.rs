@@ -41,8 +41,8 @@ pub struct Loaded {
 /// Loads the configuration: `given` on the command line, or the default file.
 /// Problems and warnings are shown on the way; problems end in a failure.
 pub fn load(given: Option<&Path>) -> Result<Loaded, Failure> {
-    let path = match given {
-        Some(path) => path.to_owned(),
+    let (path, here) = match given {
+        Some(path) => (path.to_owned(), None),
         None => default_path()?,
     };
     let name = shown_name(&path);
@@ -51,7 +51,7 @@ pub fn load(given: Option<&Path>) -> Result<Loaded, Failure> {
     let mut repository = None;
     if let Some(file) = &reading.file {
         let directory = path.parent().filter(|dir| !dir.as_os_str().is_empty());
-        let (root, found) = look_around(file, directory.unwrap_or(Path::new(".")));
+        let (root, found) = look_around(file, directory.unwrap_or(Path::new(".")), here);
         repository = root;
         let known: Vec<String> = reading.problems.iter().map(|p| p.path.clone()).collect();
         reading.problems.extend(found.into_iter().filter(|p| !known.contains(&p.path)));
@@ -78,12 +78,13 @@ pub fn fingerprint(bytes: &[u8]) -> String {
     blake3::hash(bytes).to_hex()[..16].to_owned()
 }
 
-fn default_path() -> Result<PathBuf, Failure> {
+/// The default file, and the root of the repository that it is in, if it is in one.
+fn default_path() -> Result<(PathBuf, Option<PathBuf>), Failure> {
     let current = std::env::current_dir().map_err(|error| {
         Failure::new(Kind::Usage, format!("the current directory cannot be found: {error}"))
     })?;
-    let root = Git::in_dir(&current).top_level().unwrap_or(current);
-    Ok(root.join(DEFAULT_NAME))
+    let root = Git::in_dir(&current).top_level().ok();
+    Ok((root.as_ref().unwrap_or(&current).join(DEFAULT_NAME), root))
 }
 
 /// The path from here, if the file is below the current directory.
@@ -121,8 +122,13 @@ fn read(path: &Path, name: &str, by_default: bool) -> Result<Vec<u8>, Failure> {
     Ok(bytes)
 }
 
-/// The root of the repository, and what is wrong with it.
-fn look_around(file: &ConfigFile, directory: &Path) -> (Option<PathBuf>, Vec<Problem>) {
+/// The root of the repository, and what is wrong with it. The root of the one that the
+/// file is in may be known.
+fn look_around(
+    file: &ConfigFile,
+    directory: &Path,
+    here: Option<PathBuf>,
+) -> (Option<PathBuf>, Vec<Problem>) {
     let repo = &file.project.repo;
     let dir = directory.join(&repo.value);
     let about_repo = |message: String, hint: &str| {
@@ -132,7 +138,8 @@ fn look_around(file: &ConfigFile, directory: &Path) -> (Option<PathBuf>, Vec<Pro
         let hint = "a relative path starts at the directory of the configuration";
         return (None, about_repo(format!("is not a directory, got `{}`", repo.value), hint));
     }
-    let root = match Git::in_dir(&dir).top_level() {
+    let here = here.filter(|_| repo.value == ".");
+    let root = match here.map_or_else(|| Git::in_dir(&dir).top_level(), Ok) {
         Ok(root) => root,
         Err(GitError::NotARepository { .. }) => {
             let message = format!("is not a git repository, got `{}`", repo.value);
