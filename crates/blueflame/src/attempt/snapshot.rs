@@ -133,7 +133,7 @@ impl Camera {
     /// Gets the git directory ready, with an index of the last snapshot, or of the
     /// start.
     async fn prepare(&self) -> Result<Known, SnapshotError> {
-        let last = self.last_kept().await;
+        let last = self.last_kept().await?;
         if last.is_none() {
             self.make_git_dir().await?;
         }
@@ -151,16 +151,23 @@ impl Camera {
 
     /// The tree and the commit of the last snapshot, if there is one that can be
     /// read: another process may have taken it.
-    async fn last_kept(&self) -> Option<(Oid, Oid)> {
-        let commit = newest(&self.git_dir)?;
-        Some((self.tree_of(&commit).await.ok()?, commit))
+    async fn last_kept(&self) -> Result<Option<(Oid, Oid)>, SnapshotError> {
+        let Some(commit) = newest(&self.git_dir) else { return Ok(None) };
+        match self.tree_of(&commit).await {
+            Ok(tree) => Ok(Some((tree, commit))),
+            Err(SnapshotError::Failed { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
-    /// Makes the git directory anew: what is there was never finished.
+    /// Makes the git directory anew. What is there was never finished, or cannot be
+    /// read; it is put aside, for people to look at.
     async fn make_git_dir(&self) -> Result<(), SnapshotError> {
         let path = self.git_dir.clone();
         let prepared = |source| SnapshotError::Prepare { path: path.clone(), source };
-        match fs::remove_dir_all(&self.git_dir) {
+        let aside = self.git_dir.with_extension("broken");
+        let _ = fs::remove_dir_all(&aside);
+        match fs::rename(&self.git_dir, &aside) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(prepared(error)),
             Ok(()) | Err(_) => {}
         }

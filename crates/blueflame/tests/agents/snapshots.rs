@@ -142,9 +142,11 @@ fn what_was_left_half_made_is_made_again() {
         let object = format!("{}:src/work.txt", saved.snapshot.unwrap());
         assert_eq!(of_snapshot(&run, &["show", &object]), text);
     }
-    // Where it cannot be, that is said.
-    fs::remove_dir_all(&git_dir).unwrap();
-    fs::write(&git_dir, "").unwrap();
+    // What could not be read is put aside, and if it cannot be, that is said.
+    assert!(git_dir.with_extension("broken").join("HEAD").exists());
+    fs::remove_dir_all(git_dir.with_extension("broken")).unwrap();
+    fs::write(git_dir.with_extension("broken"), "").unwrap();
+    spoilers[3]();
     let error = last_snapshot::save(Path::new(BLUEFLAME), &directory).unwrap_err();
     assert!(error.to_string().contains("cannot prepare snapshots"), "{error}");
 }
