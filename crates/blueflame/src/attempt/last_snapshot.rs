@@ -41,7 +41,8 @@ pub fn save(blueflame: &Path, directory: &Directory) -> io::Result<Saved> {
     let bounds = Bounds { patience: PATIENCE, most: MOST_SAID, stop: None };
     let ran = bounded_run::run(&mut command, bounds).map_err(io::Error::other)?;
     if !ran.status.success() {
-        return Err(io::Error::other(ran.stderr.trim().to_owned()));
+        let said = ran.stderr.trim();
+        return Err(io::Error::other(said.strip_prefix("error: ").unwrap_or(said).to_owned()));
     }
     Ok(serde_json::from_str(&ran.stdout)?)
 }

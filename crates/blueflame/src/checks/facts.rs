@@ -123,7 +123,7 @@ impl Reader<'_> {
             names += words.next().unwrap_or_default();
             names += "\n";
             count += 1;
-            // Whatever leads to the start comes through one of these.
+            // Every way from the end to the start ends with one of these.
             descends |= words.any(|parent| parent == start.as_str());
         }
         if count == 0 {

@@ -129,7 +129,7 @@ impl Workspaces {
         if commits > MOST {
             return Err(HarvestError::TooMany { most: MOST });
         }
-        // Only `head` has a way to it that goes through one of them.
+        // Every way from `head` to the start ends with one of them.
         let has_start = |line: &str| line.split(' ').skip(1).any(|parent| parent == start.as_str());
         if head == start || listed.lines().any(has_start) {
             Ok(commits)

@@ -40,6 +40,24 @@ fn uncommitted_work_is_in_place_again_and_is_committed() {
 }
 
 #[test]
+fn where_unfinished_work_cannot_be_saved_that_is_said_and_the_task_is_done_again() {
+    let first = [write("src/a.txt", "half of it\n"), bash("sh wait.sh go")];
+    let stage = one_task(Script::new().attempt("task-001", 1, &first));
+    let mut running = stage.begin();
+    running.wait_for_event("agent.started", 1);
+    // Snapshots that cannot be read would be put aside, where something else is.
+    let attempt = stage.session().join("attempts/task-001.a1");
+    fs::create_dir(attempt.join("snapshots.git")).unwrap();
+    fs::write(attempt.join("snapshots.broken"), "").unwrap();
+    stage.signal("go");
+    running.end().exits(0).says("unfinished work is not saved: cannot prepare snapshots");
+    assert_eq!(stage.outcomes("task-001"), ["uncommitted", "finished"]);
+    assert_eq!(stage.events("agent.snapshot").len(), 0);
+    assert_eq!(stage.read("src/a.txt"), "a\n");
+    stage.assert_tidy();
+}
+
+#[test]
 fn what_is_left_beside_commits_is_not_dropped() {
     let mut calls = commit("task-001", &[("src/a.txt", "first half\n")]);
     calls.push(write("src/b.txt", "second half\n"));
