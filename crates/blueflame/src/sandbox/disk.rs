@@ -43,6 +43,8 @@ pub(super) struct Disk {
     /// As of the last look.
     written: u64,
     full: u64,
+    /// By how much the file systems have become fuller since.
+    grown: u64,
 }
 
 impl Disk {
@@ -75,6 +77,7 @@ impl Disk {
             took: Duration::ZERO,
             written: 0,
             full: 0,
+            grown: 0,
         };
         disk.full = disk.fullness();
         Some(disk)
@@ -83,20 +86,27 @@ impl Disk {
     /// How many MiB were written, if those are too many.
     pub(super) fn excess(&mut self, processes: &[PathBuf]) -> Option<u64> {
         let rested = self.looked.elapsed();
-        let grown = self.fullness().saturating_sub(self.full);
+        self.grown = self.fullness().saturating_sub(self.full);
         // In half of what is left it cannot have passed the limit.
         let enough = (self.limit.saturating_sub(self.written) / 2).max(LITTLE.min(self.limit));
-        let due = (grown >= enough && rested >= self.took * REST)
+        let due = (self.grown >= enough && rested >= self.took * REST)
             || rested >= AT_LEAST_EVERY.max(self.took * LONG_REST);
         if !due {
             return None;
         }
         let begun = Instant::now();
         self.full = self.fullness();
+        self.grown = 0;
         self.written = self.look(processes);
         self.looked = Instant::now();
         self.took = begun.elapsed();
         (self.written > self.limit).then_some(self.written >> 20)
+    }
+
+    /// How many bytes can still be written, even if all that was written anywhere was
+    /// written here.
+    pub(super) fn room(&self) -> u64 {
+        self.limit.saturating_sub(self.written + self.grown)
     }
 
     /// What all of these file systems hold, whoever it belongs to.

@@ -18,8 +18,8 @@ use std::process::Command;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{
-    DumpableBehavior, Pid, PidfdFlags, Signal, WaitOptions, getegid, geteuid, getppid, pidfd_open,
-    set_dumpable_behavior, set_parent_process_death_signal, setsid, wait, waitpid,
+    DumpableBehavior, Pid, Signal, WaitOptions, getegid, geteuid, getppid, set_dumpable_behavior,
+    set_parent_process_death_signal, setsid, wait, waitpid,
 };
 use rustix::thread::{
     CapabilitySet, CapabilitySets, UnshareFlags, clear_ambient_capability_set, set_capabilities,
@@ -30,7 +30,7 @@ use super::headcount::Headcount;
 use super::limits::Counting;
 use super::plan::{Plan, Tier};
 use super::syscalls::{self, Forked};
-use super::watch::{LOOK, Watch, Whom};
+use super::watch::{Counted, Watch, Whom};
 use super::{door, filter, limits, outsider, root, rules};
 
 /// The variable in which the launcher finds the plan, as JSON. It is not passed
@@ -115,8 +115,8 @@ fn namespaces(plan: &Plan, program: &[OsString]) -> io::Result<Infallible> {
                 Counting::Numbers(most) => limits::few_numbers(most),
                 Counting::Usual | Counting::Group(_) => Ok(()),
             });
-            counted.or_else(|error| limits::uncounted(&plan.limits, &error))?;
-            first_inside(plan, program, &here, Ends { lifeline: lifeline.into(), tell, go })
+            let ends = Ends { lifeline: lifeline.into(), tell, go };
+            first_inside(plan, program, &here, counted, ends)
         }
     }
 }
@@ -197,6 +197,7 @@ fn first_inside(
     plan: &Plan,
     program: &[OsString],
     here: &Path,
+    counted: io::Result<()>,
     mut ends: Ends,
 ) -> io::Result<Infallible> {
     set_parent_process_death_signal(Some(Signal::KILL))?;
@@ -209,10 +210,14 @@ fn first_inside(
         door::hand_out(door).map_err(|error| step("the way to the gateway", &error))?;
     }
     root::build(plan).map_err(|error| step("the root", &error))?;
-    let counted: Result<(), String> = serde_json::from_reader(&mut ends.go)?;
-    if let Err(why) = counted {
-        limits::uncounted(&plan.limits, &io::Error::other(why))?;
-    }
+    let in_a_group: Result<(), String> = serde_json::from_reader(&mut ends.go)?;
+    let counted = match counted.and(in_a_group.map_err(io::Error::other)) {
+        Ok(()) => Counted::ByTheKernel,
+        Err(why) => {
+            limits::uncounted(&plan.limits, &why)?;
+            Counted::ByUs
+        }
+    };
     // The program has the same user; it must not look into us.
     set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
     match syscalls::fork()? {
@@ -226,7 +231,7 @@ fn first_inside(
         Forked::Parent { child } => {
             let _ = let_go_of_streams(Streams::All);
             drop_capabilities()?;
-            let end = attend(child, plan, &ends.lifeline)?;
+            let end = attend(child, Watch::over(plan, Whom::Everybody, counted), &ends.lifeline)?;
             let _ = serde_json::to_writer(&mut ends.tell, &end);
             // And with us everything that is still inside.
             syscalls::leave(0)
@@ -235,21 +240,10 @@ fn first_inside(
 }
 
 /// Takes leave of all that ends inside, until the program does.
-fn attend(program: i32, plan: &Plan, lifeline: &OwnedFd) -> io::Result<End> {
+fn attend(program: i32, mut watch: Watch, lifeline: &OwnedFd) -> io::Result<End> {
     let program = Pid::from_raw(program).ok_or_else(|| io::Error::other("no such process"))?;
-    let running = pidfd_open(program, PidfdFlags::empty())?;
-    let mut watch = Watch::over(plan, Whom::Everybody);
-    let patience = Timespec::try_from(LOOK).map_err(io::Error::other)?;
+    let ends = syscalls::ends_of_children()?;
     loop {
-        let mut events =
-            [PollFd::new(&running, PollFlags::IN), PollFd::new(lifeline, PollFlags::IN)];
-        match poll(&mut events, Some(&patience)) {
-            Ok(_) | Err(rustix::io::Errno::INTR) => {}
-            Err(error) => return Err(error.into()),
-        }
-        if !events[1].revents().is_empty() {
-            return Ok(End::Killed(libc::SIGKILL));
-        }
         while let Ok(Some((pid, status))) = wait(WaitOptions::NOHANG) {
             if pid != program {
                 continue;
@@ -262,6 +256,20 @@ fn attend(program: i32, plan: &Plan, lifeline: &OwnedFd) -> io::Result<End> {
         }
         if let Some(excess) = watch.excess() {
             return Ok(End::Excess(excess.to_string()));
+        }
+        let patience = watch.rest().map(Timespec::try_from);
+        let patience = patience.transpose().map_err(io::Error::other)?;
+        let mut events = [&ends, lifeline].map(|fd| PollFd::new(fd, PollFlags::IN));
+        match poll(&mut events, patience.as_ref()) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let [ended, alone] = events.map(|event| event.revents());
+        if !alone.is_empty() {
+            return Ok(End::Killed(libc::SIGKILL));
+        }
+        if !ended.is_empty() {
+            syscalls::take_note(&ends)?;
         }
     }
 }

@@ -16,7 +16,7 @@ use rustix::process::{
 use super::launch::{End, Streams, end_like, exec, let_go_of_streams, prepare, step};
 use super::plan::{Plan, View};
 use super::syscalls::{self, Forked};
-use super::watch::{LOOK, Watch, Whom};
+use super::watch::{Counted, Watch, Whom};
 use super::{broker, filter, limits};
 use crate::process_tree;
 
@@ -98,11 +98,13 @@ fn attend(plan: &Plan, child: i32, questions: OwnedFd, starter: &OwnedFd) -> io:
     let child = Pid::from_raw(child).ok_or_else(|| io::Error::other("no such process"))?;
     let running = pidfd_open(child, PidfdFlags::empty())?;
     broker::answer_all(questions, places, plan.door)?;
-    let mut watch = Watch::over(plan, Whom::Descendants);
-    let patience = Timespec::try_from(LOOK).map_err(io::Error::other)?;
+    // Of all that the user of this process has, the kernel counts together.
+    let mut watch = Watch::over(plan, Whom::Descendants, Counted::ByUs);
     loop {
+        let patience = watch.rest().map(Timespec::try_from);
+        let patience = patience.transpose().map_err(io::Error::other)?;
         let mut events = [&running, starter].map(|fd| PollFd::new(fd, PollFlags::IN));
-        match poll(&mut events, Some(&patience)) {
+        match poll(&mut events, patience.as_ref()) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }

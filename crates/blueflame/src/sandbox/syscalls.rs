@@ -110,6 +110,37 @@ pub fn restore(signal: i32) -> io::Result<()> {
     if before == libc::SIG_ERR { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
+/// A descriptor that can be read when a child of this process has ended. What is
+/// started from here on is not told of its own.
+pub fn ends_of_children() -> io::Result<OwnedFd> {
+    // SAFETY: zero is a valid value, and the set is made empty.
+    let mut signals: libc::sigset_t = unsafe { std::mem::zeroed() };
+    // SAFETY: the set is ours; nothing is written to but it.
+    checked(unsafe {
+        libc::sigemptyset(&raw mut signals);
+        libc::sigaddset(&raw mut signals, libc::SIGCHLD);
+        libc::sigprocmask(libc::SIG_BLOCK, &raw const signals, std::ptr::null_mut())
+    })?;
+    let flags = libc::SFD_CLOEXEC | libc::SFD_NONBLOCK;
+    // SAFETY: the set is only read.
+    let number = checked(unsafe { libc::signalfd(-1, &raw const signals, flags) })?;
+    let number = i32::try_from(number).map_err(io::Error::other)?;
+    // SAFETY: it is new, and nobody else's.
+    Ok(unsafe { OwnedFd::from_raw_fd(number) })
+}
+
+/// Has a descriptor of [`ends_of_children`] wait for the next one.
+pub fn take_note(ends: &OwnedFd) -> io::Result<()> {
+    let mut told = [0; size_of::<libc::signalfd_siginfo>()];
+    loop {
+        match rustix::io::read(ends, &mut told) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(rustix::io::Errno::AGAIN) => return Ok(()),
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
 /// Has the next program inherit no descriptor from this one on.
 pub fn keep_from_programs(first: u32) -> io::Result<()> {
     let on_exec = libc::CLOSE_RANGE_CLOEXEC;

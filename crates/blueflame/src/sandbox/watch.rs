@@ -1,10 +1,13 @@
 //! Limits on all processes together, looked after from outside of the program.
 //!
-//! The kernel limits single processes; how many there are it only counts for
-//! users other than root. What all of them take is added up here.
+//! The kernel limits single processes; what all of them take is added up here. Nothing
+//! tells of that, so it is looked at: when a limit could have been passed since the last
+//! look, as fast as this machine is, and not before.
 
 use std::fs;
+use std::num::NonZero;
 use std::path::{Path, PathBuf};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::process::getuid;
@@ -14,8 +17,15 @@ use super::plan::{Limits, Plan};
 use super::unmapped::Unmapped;
 use crate::process_tree;
 
-/// How often it looks.
-pub(super) const LOOK: Duration = Duration::from_millis(100);
+/// The shortest and the longest time between two looks.
+const SHORT: Duration = Duration::from_millis(100);
+const LONG: Duration = Duration::from_secs(1);
+
+/// What a processor can fill of memory in a second, in MiB, and how many processes it
+/// can start; what all of them can write to a disk. More than machines do.
+const MEMORY: u64 = 4 << 10;
+const PROCESSES: u64 = 5_000;
+const DISK: u64 = 4 << 10;
 
 /// A limit that was passed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,46 +64,78 @@ pub(super) enum Whom {
     Descendants,
 }
 
+/// Who sees to it that there are not too many processes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Counted {
+    ByTheKernel,
+    ByUs,
+}
+
 pub(super) struct Watch {
     limits: Limits,
     whom: Whom,
     disk: Option<Disk>,
     unmapped: Unmapped,
-    looked: Instant,
+    processors: u64,
+    next: Instant,
 }
 
 impl Watch {
-    pub(super) fn over(plan: &Plan, whom: Whom) -> Watch {
+    pub(super) fn over(plan: &Plan, whom: Whom, counted: Counted) -> Watch {
+        let mut limits = plan.limits.clone();
+        if counted == Counted::ByTheKernel {
+            limits.processes = None;
+        }
+        let processors = thread::available_parallelism().map_or(1, NonZero::get) as u64;
         let (disk, unmapped) = (Disk::of(plan), Unmapped::of(whom));
-        Watch { limits: plan.limits.clone(), whom, disk, unmapped, looked: Instant::now() }
+        Watch { limits, whom, disk, unmapped, processors, next: Instant::now() + SHORT }
+    }
+
+    /// How long it is until the next look. `None` if there is nothing to look at.
+    pub(super) fn rest(&self) -> Option<Duration> {
+        let Limits { memory_mb, disk_mb, processes, .. } = &self.limits;
+        [memory_mb, disk_mb, processes]
+            .iter()
+            .any(|limit| limit.is_some())
+            .then(|| self.next.saturating_duration_since(Instant::now()))
     }
 
     /// Which limit is passed, if it is time for a look.
     pub(super) fn excess(&mut self) -> Option<Excess> {
-        if self.looked.elapsed() < LOOK {
+        if self.rest().is_none_or(|rest| !rest.is_zero()) {
             return None;
         }
         let processes = self.whom.processes();
-        let excess = self.in_number(&processes).or_else(|| self.in_memory(&processes));
-        let excess = excess.or_else(|| {
-            let mb = self.disk.as_mut()?.excess(&processes)?;
-            Some(Excess::Disk { mb, limit: self.limits.disk_mb? })
-        });
-        self.looked = Instant::now();
+        let mut rest = LONG;
+        let excess = self
+            .in_number(&processes, &mut rest)
+            .or_else(|| self.in_memory(&processes, &mut rest))
+            .or_else(|| self.on_the_disk(&processes, &mut rest));
+        self.next = Instant::now() + rest.max(SHORT);
         excess
     }
 
-    fn in_number(&self, processes: &[PathBuf]) -> Option<Excess> {
+    fn in_number(&self, processes: &[PathBuf], rest: &mut Duration) -> Option<Excess> {
         let limit = self.limits.processes?;
         let count = processes.iter().map(|path| threads(path)).sum();
+        until_used(limit.saturating_sub(count), PROCESSES * self.processors, rest);
         (count > limit).then_some(Excess::Processes { count, limit })
     }
 
-    fn in_memory(&mut self, processes: &[PathBuf]) -> Option<Excess> {
+    fn on_the_disk(&mut self, processes: &[PathBuf], rest: &mut Duration) -> Option<Excess> {
+        let (disk, limit) = (self.disk.as_mut()?, self.limits.disk_mb?);
+        let excess = disk.excess(processes);
+        until_used(disk.room() >> 20, DISK, rest);
+        excess.map(|mb| Excess::Disk { mb, limit })
+    }
+
+    fn in_memory(&mut self, processes: &[PathBuf], rest: &mut Duration) -> Option<Excess> {
         let limit = self.limits.memory_mb?;
         let unmapped = self.unmapped.kb(processes, limit);
         let resident: u64 = processes.iter().map(|path| resident_kb(path)).sum();
-        if (resident + unmapped) >> 10 <= limit {
+        let all = (resident + unmapped) >> 10;
+        until_used(limit.saturating_sub(all), MEMORY * self.processors, rest);
+        if all <= limit {
             return None;
         }
         // Pages that several share were counted for each; now exactly, which takes
@@ -108,6 +150,12 @@ impl Watch {
         let mb = (share + unmapped.saturating_sub(mapped)) >> 10;
         (mb > limit).then_some(Excess::Memory { mb, limit })
     }
+}
+
+/// Rests no longer than it takes to use up this much at this speed.
+fn until_used(room: u64, in_a_second: u64, rest: &mut Duration) {
+    let ms = room.saturating_mul(1000) / in_a_second;
+    *rest = (*rest).min(Duration::from_millis(ms));
 }
 
 impl Whom {

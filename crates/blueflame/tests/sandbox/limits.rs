@@ -66,6 +66,16 @@ fn the_kernel_counts_processes() {
     }
 }
 
+/// One that has ended and that nobody has taken leave of counts as well.
+#[test]
+fn whoever_ended_alone_makes_room_for_others_at_once() {
+    for (who, mut cage) in Cage::all_kinds().into_iter().filter(|it| it.0.starts_with("names")) {
+        cage.terms.limits = Limits { processes: Some(100), ..Limits::default() };
+        let outcome = cage.run(everything(), "for i in $(seq 400); do (true &) || exit; done");
+        assert!(outcome.worked() && outcome.stderr.is_empty(), "{who}: {outcome:?}");
+    }
+}
+
 /// Each makes a control group, where it is root, and tidies up what others left: not
 /// what somebody is about to enter.
 #[test]
