@@ -6,6 +6,7 @@
 
 mod call;
 mod object_format;
+mod resident;
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -20,8 +21,10 @@ pub use object_format::ObjectFormat;
 
 pub mod commit_object;
 pub mod isolated;
+pub mod objects;
 pub mod plumbing;
 pub mod refs;
+pub mod tree_object;
 pub mod trees;
 pub mod worktrees;
 

@@ -15,7 +15,8 @@ use std::time::Duration;
 use blueflame_core::ids::Oid;
 
 use crate::git::GitError;
-use crate::git::isolated::{self, Answer};
+use crate::git::isolated;
+use crate::git::objects::Bounded;
 
 /// No step takes longer, or it is given up.
 const DEADLINE: Duration = Duration::from_secs(600);
@@ -88,9 +89,9 @@ impl CleanCheckout {
     async fn git(&self, arguments: &[&str]) -> Result<(), GitError> {
         let mut command = isolated::command(&self.directory.join(".git"), arguments);
         command.current_dir(&self.directory).env("GIT_WORK_TREE", &self.directory);
-        match isolated::ask(command, b"", MOST_ANSWER, DEADLINE).await? {
-            Answer::Whole(_) => Ok(()),
-            Answer::TooLong => Err(GitError::Strange {
+        match isolated::ask(command, MOST_ANSWER, DEADLINE).await? {
+            Bounded::Whole(_) => Ok(()),
+            Bounded::TooMuch => Err(GitError::Strange {
                 command: arguments.join(" "),
                 answer: "it does not stop talking".to_owned(),
             }),

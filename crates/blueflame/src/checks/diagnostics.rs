@@ -3,13 +3,11 @@
 //! is not there, would only be noise.
 
 use std::ffi::OsStr;
-use std::path::Path;
-use std::time::Duration;
 
 use blueflame_core::ids::Oid;
 
-use crate::git::GitError;
-use crate::git::isolated::{self, Answer};
+use crate::git::objects::{Bounded, Objects};
+use crate::git::{GitError, isolated};
 use crate::search_path;
 
 /// Programs that need one of these files beside them.
@@ -28,9 +26,6 @@ const NEEDS: [(&str, &[&str]); 10] = [
 
 /// What `sh` does itself.
 const BUILT_IN: [&str; 10] = ["!", ".", ":", "[", "cd", "command", "exec", "export", "set", "test"];
-
-const DEADLINE: Duration = Duration::from_secs(60);
-const MOST_ANSWER: usize = 16 << 20;
 
 /// The commands that can say something about a commit with these names at its
 /// root, but for those that were run already.
@@ -55,19 +50,14 @@ pub fn fitting(
 }
 
 /// The names at the root of a commit.
-pub async fn names_of(repo_common_dir: &Path, commit: &Oid) -> Result<Vec<String>, GitError> {
-    let arguments = ["ls-tree", "--name-only", "-z", "--full-tree", commit.as_str()];
-    let command = isolated::command(repo_common_dir, &arguments);
-    match isolated::ask(command, b"", MOST_ANSWER, DEADLINE).await? {
-        Answer::Whole(names) => {
-            let names = names.split(|byte| *byte == 0).filter(|name| !name.is_empty());
-            Ok(names.map(|name| String::from_utf8_lossy(name).into_owned()).collect())
-        }
-        Answer::TooLong => Err(GitError::Strange {
-            command: arguments.join(" "),
-            answer: "it does not stop talking".to_owned(),
-        }),
-    }
+pub async fn names_of(objects: &Objects, commit: &Oid) -> Result<Vec<String>, GitError> {
+    let of = commit.to_string();
+    let Bounded::Whole(trees) = isolated::read(objects, move |it| it.trees(&[&of])).await? else {
+        // No program would find its file among so many.
+        return Ok(Vec::new());
+    };
+    let names = trees.iter().flat_map(|tree| tree.keys());
+    Ok(names.map(|name| String::from_utf8_lossy(name).into_owned()).collect())
 }
 
 #[cfg(test)]

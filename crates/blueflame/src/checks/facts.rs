@@ -4,16 +4,15 @@
 //! no git directory of an agent is looked at. What is too much to be looked at
 //! becomes a fact as well, so that nothing passes unseen.
 
-use std::path::Path;
 use std::time::Duration;
 
 use blueflame_core::ids::Oid;
 use blueflame_core::inspection::{Commit, FileChange, FileKind, Lines, Side, Time, TooMuch, Work};
 
 use super::patch::{self, Entry};
-use crate::git::GitError;
 use crate::git::commit_object::{self, CommitObject};
-use crate::git::isolated::{self, Answer};
+use crate::git::objects::{Bounded, Objects};
+use crate::git::{GitError, isolated};
 
 /// No question takes longer, or it is given up.
 const DEADLINE: Duration = Duration::from_secs(120);
@@ -45,18 +44,14 @@ const WITH_LINES: [&str; 10] = [
 /// Reads what was done between two commits. `author` is who the agent's commits
 /// should be by, as `Name <address>`, and `now` the time in seconds.
 pub async fn gather(
-    repo_common_dir: &Path,
+    objects: &Objects,
     start: &Oid,
     head: &Oid,
     author: &str,
     now: i64,
 ) -> Result<Work, GitError> {
-    let mut reader = Reader {
-        git_dir: repo_common_dir,
-        nothing: empty_tree(head),
-        room: MOST_LINES,
-        too_much: Vec::new(),
-    };
+    let mut reader =
+        Reader { objects, nothing: empty_tree(head), room: MOST_LINES, too_much: Vec::new() };
     let changes = reader.changes(start.as_str(), head, None).await?;
     let History { descends, mut commits } = reader.history(start, head).await?;
     for commit in &mut commits {
@@ -90,7 +85,7 @@ struct History {
 }
 
 struct Reader<'a> {
-    git_dir: &'a Path,
+    objects: &'a Objects,
     /// The tree without files.
     nothing: &'static str,
     /// Bytes of changed lines that may still be read.
@@ -99,52 +94,42 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    async fn ask(&self, arguments: &[&str], input: &[u8], most: usize) -> Result<Answer, GitError> {
-        let mut command = isolated::command(self.git_dir, arguments);
+    async fn ask(&self, arguments: &[&str], most: usize) -> Result<Bounded<Vec<u8>>, GitError> {
+        let mut command = isolated::command(self.objects.git_dir(), arguments);
         // Attributes could make a text look like a binary file.
         command.env("GIT_ATTR_SOURCE", self.nothing);
-        isolated::ask(command, input, most, DEADLINE).await
+        isolated::ask(command, most, DEADLINE).await
     }
 
     async fn history(&mut self, start: &Oid, head: &Oid) -> Result<History, GitError> {
         let most = format!("--max-count={}", MOST_COMMITS + 1);
         let range = format!("{start}..{head}");
         let arguments = ["rev-list", "--parents", "--topo-order", "--reverse", &most, &range, "--"];
-        let listed = match self.ask(&arguments, b"", MOST_MESSAGES).await? {
-            Answer::Whole(listed) => listed,
+        let listed = match self.ask(&arguments, MOST_MESSAGES).await? {
+            Bounded::Whole(listed) => listed,
             // A commit may have as many parents as somebody writes into it.
-            Answer::TooLong => return Ok(self.too_many_commits(true)),
+            Bounded::TooMuch => return Ok(self.too_many_commits(true)),
         };
         let listed = String::from_utf8_lossy(&listed);
-        let mut names = String::new();
-        let (mut count, mut descends) = (0, start == head);
+        let (mut names, mut descends) = (Vec::new(), start == head);
         for line in listed.lines() {
             let mut words = line.split(' ');
-            names += words.next().unwrap_or_default();
-            names += "\n";
-            count += 1;
+            names.push(words.next().unwrap_or_default().to_owned());
             // Every way from the end to the start ends with one of these.
             descends |= words.any(|parent| parent == start.as_str());
         }
-        if count == 0 {
-            return Ok(History { descends, commits: Vec::new() });
-        }
-        let objects = if count > MOST_COMMITS {
-            Answer::TooLong
-        } else {
-            self.ask(&["cat-file", "--batch", "--buffer"], names.as_bytes(), MOST_MESSAGES).await?
-        };
-        let Answer::Whole(objects) = objects else {
+        if names.len() > MOST_COMMITS {
             // Those that were not listed may lead there.
-            return Ok(self.too_many_commits(descends || count > MOST_COMMITS));
-        };
-        let commits = commit_object::read_batch(&objects).map_err(|line| {
-            strange("cat-file", format!("no commit: `{}`", String::from_utf8_lossy(line)))
-        })?;
-        if commits.len() != count {
-            return Err(strange("cat-file", "another number of commits"));
+            return Ok(self.too_many_commits(true));
         }
-        Ok(History { descends, commits: commits.into_iter().map(commit).collect() })
+        let read = isolated::read(self.objects, move |it| it.read(&names, MOST_MESSAGES)).await?;
+        let Bounded::Whole(objects) = read else { return Ok(self.too_many_commits(descends)) };
+        let commits = objects.into_iter().map(|object| {
+            let name = object.oid.clone();
+            let read = commit_object::read(object).map(commit);
+            read.ok_or_else(|| strange("cat-file", format!("no commit: `{name}`")))
+        });
+        Ok(History { descends, commits: commits.collect::<Result<_, _>>()? })
     }
 
     fn too_many_commits(&mut self, descends: bool) -> History {
@@ -154,22 +139,22 @@ impl Reader<'_> {
 
     /// When the work began. The start may be a commit as programs wrote them long ago.
     async fn time_of(&self, start: &Oid) -> Result<Option<i64>, GitError> {
-        let input = format!("{start}\n");
-        let answer = self.ask(&["cat-file", "--batch"], input.as_bytes(), MOST_MESSAGES).await?;
-        let Answer::Whole(object) = answer else { return Ok(None) };
-        let commits = commit_object::read_batch(&object).unwrap_or_default();
-        Ok(commits.first().and_then(|commit| commit.committer.when))
+        let names = [start.to_string()];
+        let read = isolated::read(self.objects, move |it| it.read(&names, MOST_MESSAGES)).await?;
+        let Bounded::Whole(mut objects) = read else { return Ok(None) };
+        let commit = objects.pop().and_then(commit_object::read);
+        Ok(commit.and_then(|commit| commit.committer.when))
     }
 
     /// Every path at the end, among which new ones have to be told apart.
     async fn paths(&mut self, head: &Oid) -> Result<Vec<String>, GitError> {
-        let arguments = ["ls-tree", "-r", "-z", "--name-only", "--full-tree", head.as_str()];
-        let Answer::Whole(names) = self.ask(&arguments, b"", MOST_FILES).await? else {
+        let of = head.to_string();
+        let read = isolated::read(self.objects, move |it| it.paths(&of, MOST_FILES)).await?;
+        let Bounded::Whole(paths) = read else {
             self.too_much.push(TooMuch::Paths { most_bytes: MOST_FILES });
             return Ok(Vec::new());
         };
-        let names = names.split(|byte| *byte == 0).filter(|name| !name.is_empty());
-        Ok(names.map(|name| String::from_utf8_lossy(name).into_owned()).collect())
+        Ok(paths.iter().map(|path| path.to_string_lossy().into_owned()).collect())
     }
 
     /// The files that changed from one tree to another, with their lines.
@@ -182,19 +167,19 @@ impl Reader<'_> {
         let trees = [from, to.as_str(), "--"];
         let raw = ["--raw", "--no-abbrev"];
         let asked = [&DIFF[..], &raw, &WITH_LINES, &trees].concat();
-        let found = match self.ask(&asked, b"", self.room).await? {
-            Answer::Whole(answer) => {
+        let found = match self.ask(&asked, self.room).await? {
+            Bounded::Whole(answer) => {
                 self.room -= answer.len();
                 patch::changes(&answer).map_err(|why| strange("diff-tree", why.to_string()))?
             }
-            Answer::TooLong => {
+            Bounded::TooMuch => {
                 let commit = commit.cloned();
                 self.too_much.push(TooMuch::Lines { commit, most_bytes: MOST_LINES });
                 let asked = [&DIFF[..], &raw, &trees].concat();
-                let entries = match self.ask(&asked, b"", MOST_FILES).await? {
-                    Answer::Whole(answer) => patch::entries(&answer)
+                let entries = match self.ask(&asked, MOST_FILES).await? {
+                    Bounded::Whole(answer) => patch::entries(&answer)
                         .map_err(|why| strange("diff-tree", why.to_string()))?,
-                    Answer::TooLong => Vec::new(),
+                    Bounded::TooMuch => Vec::new(),
                 };
                 entries.into_iter().map(|entry| (entry, Lines::default())).collect()
             }
@@ -204,29 +189,16 @@ impl Reader<'_> {
 
     async fn with_sizes(&self, found: Vec<(Entry, Lines)>) -> Result<Vec<FileChange>, GitError> {
         let files = found.iter().flat_map(|(entry, _)| [&entry.before, &entry.after]);
-        let mut objects = String::new();
-        for (_, object) in files.flatten().filter(|(kind, _)| *kind != FileKind::Submodule) {
-            objects.push_str(object.as_str());
-            objects.push('\n');
-        }
-        let mut sizes = if objects.is_empty() {
-            Vec::new()
-        } else {
-            let arguments = ["cat-file", "--batch-check=%(objectsize)", "--buffer"];
-            match self.ask(&arguments, objects.as_bytes(), MOST_FILES).await? {
-                Answer::Whole(answer) => answer,
-                Answer::TooLong => return Err(strange("cat-file", "more than sizes")),
-            }
-        };
-        sizes.push(b'\n');
-        let text = String::from_utf8_lossy(&sizes);
-        let mut lines = text.lines();
+        let files = files.flatten().filter(|(kind, _)| *kind != FileKind::Submodule);
+        let names: Vec<String> = files.map(|(_, object)| object.to_string()).collect();
+        let about = isolated::read(self.objects, move |it| it.about(&names)).await?;
+        let mut about = about.into_iter();
         let mut side = |side: Option<(FileKind, Oid)>| match side {
             None => Ok(None),
             Some((kind @ FileKind::Submodule, object)) => Ok(Some(Side { kind, object, size: 0 })),
-            Some((kind, object)) => match lines.next().map(str::parse) {
-                Some(Ok(size)) => Ok(Some(Side { kind, object, size })),
-                Some(Err(_)) | None => Err(strange("cat-file", format!("no size of `{object}`"))),
+            Some((kind, object)) => match about.next().flatten() {
+                Some(about) => Ok(Some(Side { kind, object, size: about.size as u64 })),
+                None => Err(strange("cat-file", format!("no size of `{object}`"))),
             },
         };
         found

@@ -14,6 +14,7 @@ use crate::config_file;
 use crate::failure::{Failure, Kind};
 use crate::file_system::Remote;
 use crate::git::Git;
+use crate::git::objects::Objects;
 use crate::landing::Landing;
 use crate::narrate::plain;
 use crate::repo_lock::{self, Holder, LockError, Presence, RepoLock};
@@ -26,7 +27,7 @@ pub fn run(arguments: &Cleanup, common: &Common) -> Result<(), Failure> {
     let common = Git::in_dir(repository).common_dir().map_err(StoreError::from)?;
     let store = Store::in_common_dir(&common);
     let lock = if arguments.dry_run { only_look(&store)? } else { hold(&store)? };
-    let landing = Landing::in_common_dir(common.clone());
+    let landing = Landing::over(Objects::of(&common));
     let base = landing.branch(&config.project.base_branch);
     let sweep = Sweep {
         common,

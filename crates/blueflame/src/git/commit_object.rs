@@ -3,6 +3,8 @@
 
 use blueflame_core::ids::Oid;
 
+use super::objects::Object;
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommitObject {
     pub oid: Oid,
@@ -30,27 +32,10 @@ impl Signature {
     }
 }
 
-/// Reads what `git cat-file --batch` prints about commits; the error is the line
-/// that could not be read.
-pub fn read_batch(mut bytes: &[u8]) -> Result<Vec<CommitObject>, &[u8]> {
-    let mut commits = Vec::new();
-    while !bytes.is_empty() {
-        let (commit, rest) = next(bytes).ok_or_else(|| first_line(bytes))?;
-        commits.push(commit);
-        bytes = rest;
-    }
-    Ok(commits)
-}
-
-/// Reads `<oid> commit <size>\n<bytes>\n`.
-fn next(bytes: &[u8]) -> Option<(CommitObject, &[u8])> {
-    let line = first_line(bytes);
-    let text = std::str::from_utf8(line).ok()?;
-    let [oid, "commit", size] = text.split(' ').collect::<Vec<_>>()[..] else { return None };
-    let body = bytes.get(line.len() + 1..)?;
-    let size = size.parse().ok()?;
-    let commit = commit(Oid::new(oid).ok()?, body.get(..size)?)?;
-    Some((commit, body.get(size + 1..)?))
+/// Reads a commit; `None` if it is none.
+pub fn read(object: Object) -> Option<CommitObject> {
+    let Object { oid, kind, bytes } = object;
+    (kind == "commit").then(|| commit(oid, &bytes)).flatten()
 }
 
 fn commit(oid: Oid, bytes: &[u8]) -> Option<CommitObject> {
@@ -91,10 +76,6 @@ fn signature(text: &str) -> Option<Signature> {
     })
 }
 
-fn first_line(bytes: &[u8]) -> &[u8] {
-    bytes.split(|byte| *byte == b'\n').next().unwrap_or_default()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -102,19 +83,22 @@ mod tests {
     #[test]
     fn a_commit_is_read_whatever_is_in_it() {
         let oid = "1".repeat(40);
+        let object = |kind: &str, bytes: &str| Object {
+            oid: Oid::new(oid.as_str()).unwrap(),
+            kind: kind.to_owned(),
+            bytes: bytes.as_bytes().to_vec(),
+        };
         let body = format!(
             "tree {oid}\nparent {oid}\nauthor A B <a@b> 1 +0000\ncommitter C <c@d> x\n\
              gpgsig x\n y\n\nfeat: it\n\nbody\0more\n"
         );
-        let bytes = format!("{oid} commit {}\n{body}\n", body.len());
-        let commits = read_batch(bytes.as_bytes()).unwrap();
-        let [commit] = &commits[..] else { panic!("{commits:?}") };
+        let commit = read(object("commit", &body)).unwrap();
         assert_eq!((commit.author.person(), commit.author.when), ("A B <a@b>".into(), Some(1)));
         assert_eq!((commit.committer.person(), commit.committer.when), ("C <c@d>".into(), None));
         assert_eq!(commit.parents.len(), 1);
         assert_eq!(commit.unusual, ["gpgsig"]);
         assert_eq!(commit.message, "feat: it\n\nbody\0more\n");
-        assert_eq!(read_batch(b"x missing\n"), Err(&b"x missing"[..]));
-        assert_eq!(read_batch(b""), Ok(Vec::new()));
+        assert_eq!(read(object("tag", &body)), None);
+        assert_eq!(read(object("commit", "author nobody\n")), None);
     }
 }

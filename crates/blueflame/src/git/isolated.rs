@@ -7,9 +7,10 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::AsyncReadExt;
 
 use super::GitError;
+use super::objects::{Bounded, Objects};
 
 /// git on one git directory, with nothing of the person's or the system's
 /// configuration: objects are what they are, and none is fetched.
@@ -25,38 +26,33 @@ pub(crate) fn command(git_dir: &Path, arguments: &[impl AsRef<OsStr>]) -> Comman
     command
 }
 
-/// An answer that was bounded.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Answer {
-    Whole(Vec<u8>),
-    TooLong,
+/// Has objects read by a thread that may wait.
+pub(crate) async fn read<T: Send + 'static>(
+    objects: &Objects,
+    question: impl FnOnce(&Objects) -> Result<T, GitError> + Send + 'static,
+) -> Result<T, GitError> {
+    let objects = objects.clone();
+    let read = tokio::task::spawn_blocking(move || question(&objects)).await;
+    read.unwrap_or_else(|error| {
+        Err(GitError::Strange { command: "cat-file".to_owned(), answer: error.to_string() })
+    })
 }
 
 /// Asks git and waits, for at most `deadline` and `most` bytes.
 pub(crate) async fn ask(
     command: Command,
-    input: &[u8],
     most: usize,
     deadline: Duration,
-) -> Result<Answer, GitError> {
+) -> Result<Bounded<Vec<u8>>, GitError> {
     let name = words(&command);
     let dir = command.get_current_dir().map(Path::to_owned).unwrap_or_default();
     let not_started = |source| GitError::NotStarted { command: name.clone(), dir, source };
     let mut command = tokio::process::Command::from(command);
     command.stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
-    if !input.is_empty() {
-        command.stdin(Stdio::piped());
-    }
     let mut child = command.spawn().map_err(not_started)?;
-    let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+    let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
     let answered = async {
         let (mut answer, mut complaint) = (Vec::new(), Vec::new());
-        let writing = async {
-            if let Some(mut stdin) = stdin {
-                // Whoever stops reading says why on the other stream.
-                let _ = stdin.write_all(input).await;
-            }
-        };
         let reading = async {
             match stdout {
                 Some(stdout) => stdout.take(most as u64 + 1).read_to_end(&mut answer).await,
@@ -69,7 +65,7 @@ pub(crate) async fn ask(
             // Who is not listened to at all would be stopped in mid-sentence.
             tokio::io::copy(&mut stderr, &mut tokio::io::sink()).await
         };
-        let ((), read, complained) = tokio::join!(writing, reading, complaining);
+        let (read, complained) = tokio::join!(reading, complaining);
         read?;
         complained?;
         if answer.len() > most {
@@ -81,8 +77,8 @@ pub(crate) async fn ask(
     match tokio::time::timeout(deadline, answered).await {
         Err(_) => Err(GitError::TooSlow { command: name, seconds }),
         Ok(Err(error)) => Err(GitError::Strange { command: name, answer: error.to_string() }),
-        Ok(Ok(None)) => Ok(Answer::TooLong),
-        Ok(Ok(Some((status, answer, _)))) if status.success() => Ok(Answer::Whole(answer)),
+        Ok(Ok(None)) => Ok(Bounded::TooMuch),
+        Ok(Ok(Some((status, answer, _)))) if status.success() => Ok(Bounded::Whole(answer)),
         Ok(Ok(Some((status, _, complaint)))) => {
             let message = String::from_utf8_lossy(&complaint).trim().to_owned();
             Err(GitError::Failed { command: name, status: status.to_string(), message })

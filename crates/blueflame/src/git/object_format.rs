@@ -36,13 +36,14 @@ impl ObjectFormat {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::git::objects::Objects;
     use crate::git::plumbing::Plumbing;
 
     #[test]
     fn git_has_the_same_names_for_the_empty_tree() {
         for format in [ObjectFormat::Sha1, ObjectFormat::Sha256] {
             let dir = tempfile::tempdir().unwrap();
-            let git = Plumbing::of_repository(dir.path());
+            let git = Plumbing::of_repository(Objects::of(dir.path()));
             let init = ["init", "--quiet", "--bare", "--object-format", format.name()];
             git.call(init).answer().unwrap();
             let named = git.call(["hash-object", "-t", "tree", "--stdin"]).input("");

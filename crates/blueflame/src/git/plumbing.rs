@@ -18,6 +18,7 @@ use blueflame_core::ids::Oid;
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::call::memory;
+use super::objects::Objects;
 use super::{GitError, command};
 use crate::child_end;
 
@@ -45,6 +46,7 @@ const SETTINGS: [&str; 9] = [
 pub struct Plumbing {
     dir: PathBuf,
     env: Vec<(OsString, OsString)>,
+    objects: Objects,
 }
 
 /// How a call ended.
@@ -70,17 +72,17 @@ pub struct Call<'a> {
 
 impl Plumbing {
     /// The repository itself, without any work tree.
-    pub fn of_repository(common_dir: impl Into<PathBuf>) -> Self {
-        let dir = common_dir.into();
+    pub fn of_repository(objects: Objects) -> Self {
+        let dir = objects.git_dir().to_owned();
         let env = vec![("GIT_DIR".into(), dir.clone().into_os_string())];
-        Plumbing { dir, env }
+        Plumbing { dir, env, objects }
     }
 
     /// One checkout, with the surroundings of this one.
     #[must_use]
     pub fn in_worktree(&self, dir: impl Into<PathBuf>) -> Self {
         let env = self.env.iter().filter(|(name, _)| name != "GIT_DIR").cloned().collect();
-        Plumbing { dir: dir.into(), env }
+        Plumbing { dir: dir.into(), env, objects: self.objects.clone() }
     }
 
     /// With a variable in the environment of every call.
@@ -94,6 +96,10 @@ impl Plumbing {
         &self.dir
     }
 
+    pub fn objects(&self) -> &Objects {
+        &self.objects
+    }
+
     pub fn call<S: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = S>) -> Call<'_> {
         Call {
             plumbing: self,
@@ -104,10 +110,6 @@ impl Plumbing {
             input: None,
             deadline: DEADLINE,
         }
-    }
-
-    pub(super) fn oid(&self, arguments: &[&str]) -> Result<Oid, GitError> {
-        self.call(arguments).answer()?.oid()
     }
 }
 
@@ -288,7 +290,7 @@ mod tests {
     #[test]
     fn a_call_that_hangs_is_ended_at_its_deadline() {
         let dir = tempfile::tempdir().unwrap();
-        let plumbing = Plumbing::of_repository(dir.path()).in_worktree(dir.path());
+        let plumbing = Plumbing::of_repository(Objects::of(dir.path())).in_worktree(dir.path());
         let begun = Instant::now();
         let call = plumbing.call(["-c", "alias.hang=!sleep 60", "hang"]);
         let error = call.deadline(Duration::from_millis(200)).run().unwrap_err();

@@ -37,21 +37,9 @@ impl Plumbing {
         &self,
         names: [&str; N],
     ) -> Result<[Option<Oid>; N], GitError> {
-        let asked = names.map(|name| format!("{name}^{{commit}}"));
-        let call = self.call(["cat-file", "--batch-check=%(objectname)"]);
-        let ran = call.input(asked.join("\n") + "\n").answer()?;
-        // One that cannot be read is there all the same.
-        if ran.stderr.contains("ignoring broken ref") {
-            return Err(GitError::Strange { command: ran.line, answer: ran.stderr });
-        }
-        let text = ran.text();
-        let commit = |(line, asked): (&str, &String)| match Oid::new(line) {
-            Ok(commit) => Ok(Some(commit)),
-            Err(_) if line == format!("{asked} missing") => Ok(None),
-            Err(_) => Err(ran.strange()),
-        };
-        let found = text.lines().zip(&asked).map(commit).collect::<Result<Vec<_>, _>>()?;
-        found.try_into().map_err(|_| ran.strange())
+        let about = self.objects().about(&names.map(|name| format!("{name}^{{commit}}")))?;
+        let mut found = about.into_iter().map(|about| about.map(|it| it.oid));
+        Ok(names.map(|_| found.next().flatten()))
     }
 
     /// The ref of the branch that is checked out, if one is.

@@ -134,7 +134,7 @@ impl Plumbing {
     }
 
     pub fn tree_of(&self, commit: &Oid) -> Result<Oid, GitError> {
-        self.oid(&["rev-parse", "--verify", "--end-of-options", &format!("{commit}^{{tree}}")])
+        self.objects().tree_of(commit)
     }
 
     /// Every path that differs.
@@ -311,6 +311,7 @@ mod tests {
     use blueflame_testkit::TestEnv;
 
     use super::*;
+    use crate::git::objects::Objects;
 
     #[test]
     fn subjects_are_told_for_each_range_without_merges() {
@@ -327,7 +328,7 @@ mod tests {
         let three = commit("three");
         repository.git(["merge", "-q", "-m", "joined", one.as_str()]);
         let four = commit("four");
-        let git = Plumbing::of_repository(repository.path().join(".git"));
+        let git = Plumbing::of_repository(Objects::of(&repository.path().join(".git")));
         let ranges = [(&begin, &one), (&begin, &three), (&three, &four), (&begin, &begin)];
         let told = git.subjects(&ranges).unwrap();
         let expected = [&["one"][..], &["two", "three"], &["one", "four"], &[]];
@@ -350,7 +351,7 @@ mod tests {
         repository.git(["commit", "-q", "--allow-empty", "-m", "nothing"]);
         let at = |name| Oid::new(repository.git(["rev-parse", name]).trim()).unwrap();
         let (change, nothing) = (at("HEAD~1"), at("HEAD"));
-        let git = Plumbing::of_repository(repository.path().join(".git"));
+        let git = Plumbing::of_repository(Objects::of(&repository.path().join(".git")));
         let names = git.patch_ids(&[&change, &nothing]).unwrap();
         assert_eq!(names.keys().collect::<Vec<_>>(), [&change]);
         let gone = Oid::new("1".repeat(40)).unwrap();

@@ -45,6 +45,7 @@ pub use self::revert::{LandedChangeset, RevertOrder};
 pub use self::tip::Tip;
 pub use self::view::ChangesetView;
 pub use crate::attempt::spec::Author;
+use crate::git::objects::Objects;
 use crate::git::plumbing::Plumbing;
 pub use crate::git::trees::FileStat;
 use crate::git::trees::Signing;
@@ -133,12 +134,13 @@ impl Landing {
     /// The repository that a directory belongs to.
     pub fn open(dir: &Path) -> Result<Self, LandingError> {
         let common_dir = Git::in_dir(dir).common_dir()?;
-        Ok(Landing::in_common_dir(common_dir))
+        Ok(Landing::over(Objects::of(&common_dir)))
     }
 
-    /// The repository whose work trees share this directory.
-    pub fn in_common_dir(common_dir: PathBuf) -> Self {
-        Landing { git: Plumbing::of_repository(&common_dir), common_dir, patience: PATIENCE }
+    /// The repository that has these objects.
+    pub fn over(objects: Objects) -> Self {
+        let common_dir = objects.git_dir().to_owned();
+        Landing { git: Plumbing::of_repository(objects), common_dir, patience: PATIENCE }
     }
 
     /// With another surrounding for git and another patience.

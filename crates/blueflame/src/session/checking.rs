@@ -51,7 +51,7 @@ async fn violations(site: &Site, task: &Task) -> Result<(Vec<String>, Vec<String
     let spec = site.last_attempt(task).spec().map_err(|error| error.to_string())?;
     let author = format!("{} <{}>", spec.author.name, spec.author.email);
     let now = jiff::Timestamp::now().as_second();
-    let work = facts::gather(&site.common, &spec.start, commit, &author, now)
+    let work = facts::gather(site.workspaces.objects(), &spec.start, commit, &author, now)
         .await
         .map_err(|error| error.to_string())?;
     let policy = site.policy_for_work(&task.spec.file_locks).map_err(|error| error.to_string())?;
@@ -111,7 +111,7 @@ async fn acceptance_of(
         validation.acceptance.iter().chain(&task.spec.acceptance).cloned().collect();
     let (diagnostics, timeout) = match &validation.diagnostics {
         Some(it) if !it.commands.is_empty() => {
-            let names = diagnostics::names_of(&site.common, commit);
+            let names = diagnostics::names_of(site.workspaces.objects(), commit);
             let names = names.await.map_err(|error| error.to_string())?;
             let path = OsStr::new(&site.path);
             (diagnostics::fitting(&it.commands, &commands, &names, path), it.timeout)

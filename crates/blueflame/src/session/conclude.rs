@@ -259,7 +259,7 @@ fn violations(
     let Author { name, email } = &workspace.author;
     let now = jiff::Timestamp::now().as_second();
     let author = format!("{name} <{email}>");
-    let gathering = facts::gather(&site.common, &workspace.start, head, &author, now);
+    let gathering = facts::gather(site.workspaces.objects(), &workspace.start, head, &author, now);
     let work = Handle::current().block_on(gathering).map_err(|error| Unknown::not_taken(&error))?;
     Ok(inspection::inspect_files(policy, &work).violations())
 }

@@ -96,7 +96,7 @@ impl Site {
         let tier = manner.boundary.tier;
         let chosen = Making::choose(&config.worktree, tier, &blueflame, &trees, &common);
         let workspaces = workspaces.made_by(chosen.making);
-        let landing = Landing::in_common_dir(common.clone());
+        let landing = Landing::over(workspaces.objects().clone());
         let author = landing.identity().map_err(|error| missing(&error))?;
         std::fs::create_dir_all(session.attempts()).map_err(|error| missing(&error))?;
         // One that is empty is none: a missing secret often looks like that.

@@ -17,6 +17,7 @@ use blueflame_core::ids::Oid;
 use super::error::{WorkspaceError, failed};
 use super::layers::{self, BASE, Layers};
 use super::{Making, Workspaces, remove, seal, space, subvolume};
+use crate::git::objects::Bounded;
 
 /// A large tree on a busy disk takes its time.
 const CHECKOUT_DEADLINE: Duration = Duration::from_secs(300);
@@ -115,11 +116,13 @@ impl Workspaces {
     }
 
     fn is_close(&self, base: &Oid, start: &Oid) -> Result<bool, WorkspaceError> {
-        let call = self.plain.git().words(&["diff-tree", "-r", "-z", "--name-only"]);
-        let answer = call.words(&[base.as_str(), start.as_str()]).run()?;
         // The commit of an old one may be gone.
-        let differing = answer.stdout.split(|byte| *byte == 0).count();
-        Ok(answer.status.success() && differing <= FEW)
+        let known = self.objects.about(&[format!("{base}^{{tree}}")])?;
+        if known.iter().any(Option::is_none) {
+            return Ok(false);
+        }
+        let differing = self.objects.differing(base.as_str(), start.as_str(), FEW)?;
+        Ok(matches!(differing, Bounded::Whole(_)))
     }
 
     fn check_out(&self, place: &Path, commit: &Oid) -> Result<Base, WorkspaceError> {
@@ -256,11 +259,20 @@ fn in_use(root: &Path) -> Result<BTreeSet<String>, WorkspaceError> {
 /// Those that were finished.
 fn bases(place: &Path) -> Result<Vec<Base>, WorkspaceError> {
     let directories = remove::directories(place)?.into_iter();
-    let found = directories.filter_map(|(name, _)| {
-        let (commit, _) = name.split_once('-')?;
-        Some(Base { commit: Oid::new(commit).ok()?, name: name.clone() })
-    });
+    let found = directories.filter_map(|(name, _)| Some(Base { commit: commit_of(&name)?, name }));
     Ok(found.collect())
+}
+
+/// What a checkout of this name is of.
+fn commit_of(name: &str) -> Option<Oid> {
+    let (commit, _) = name.split_once('-')?;
+    Oid::new(commit).ok()
+}
+
+/// What the checkout beneath a workspace is of.
+pub(super) fn beneath(layers: &Layers) -> Option<Oid> {
+    let base = fs::read_link(layers.base()).ok()?;
+    commit_of(&base.file_name()?.to_string_lossy())
 }
 
 fn index(base: &Path) -> PathBuf {

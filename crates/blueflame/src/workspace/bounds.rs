@@ -98,8 +98,7 @@ impl Workspaces {
 
     /// Whether the person's repository has an object.
     fn knows(&self, oid: &Oid) -> Result<bool, HarvestError> {
-        let answer = self.plain.git().words(&["cat-file", "-e", oid.as_str()]).run()?;
-        Ok(answer.if_any()?.is_some())
+        Ok(self.objects.about(&[oid.to_string()])?.iter().any(Option::is_some))
     }
 
     /// Where what an agent committed can be looked at, as a sentence.

@@ -16,7 +16,7 @@ use super::starting_point::{Merged, merge};
 use super::{
     Created, Making, Order, Restore, Workspace, Workspaces, fittings, git_dir, remove, space,
 };
-use crate::git::{Answer, Call};
+use crate::git::Call;
 
 /// A large tree on a busy disk takes its time.
 const CHECKOUT_DEADLINE: Duration = Duration::from_secs(300);
@@ -126,7 +126,8 @@ impl Workspaces {
         let git_dir = floor.writable().join(".git");
         git_dir::make(&git_dir, workspace, &order.start)?;
         git_dir::write(&git_dir, workspace, &self.plain)?;
-        if *content != base.commit && !self.has_the_files_of(content, &base.commit)? {
+        let [wanted, beneath] = self.objects.trees_of([content, &base.commit])?;
+        if wanted != beneath {
             let words = ["read-tree", "-m", "-u", base.commit.as_str(), content.as_str()];
             git().words(&words).done()?;
         }
@@ -136,23 +137,11 @@ impl Workspaces {
         self.fitter().furnish(&floor, &order.fittings)
     }
 
-    fn has_the_files_of(&self, one: &Oid, other: &Oid) -> Result<bool, WorkspaceError> {
-        let call = self.plain.git().words(&["diff-tree", "--quiet", one.as_str(), other.as_str()]);
-        let answer = call.run()?;
-        match answer.status.code() {
-            Some(0) => Ok(true),
-            Some(1) => Ok(false),
-            _ => Err(answer.failure().into()),
-        }
-    }
-
     /// Why a start could not be used: it may not be there.
     fn or_no_such(&self, start: &Oid, error: WorkspaceError) -> WorkspaceError {
-        let commit = format!("{start}^{{commit}}");
-        let call = self.plain.git().words(&["rev-parse", "--quiet", "--verify", &commit]);
-        match call.run().and_then(Answer::if_any) {
-            Ok(None) => WorkspaceError::NoSuchStart(start.clone()),
-            Ok(Some(_)) | Err(_) => error,
+        match self.objects.about(&[format!("{start}^{{commit}}")]).as_deref() {
+            Ok([None]) => WorkspaceError::NoSuchStart(start.clone()),
+            _ => error,
         }
     }
 

@@ -7,8 +7,8 @@ use blueflame_core::ids::Oid;
 use blueflame_core::outcome::LeftBehind;
 
 use super::error::HarvestError;
-use super::{Workspace, Workspaces, git_dir, uncommitted};
-use crate::git::Answer;
+use super::{Workspace, Workspaces, as_committed, git_dir, uncommitted};
+use crate::git::{Answer, GitError};
 
 /// More commits than anyone would look at.
 const MOST: usize = 10_000;
@@ -74,7 +74,11 @@ impl Workspaces {
         if !violations.is_empty() {
             return Err(HarvestError::OutOfBounds { violations });
         }
-        let uncommitted = uncommitted::find(&self.plain, workspace, &head)?;
+        let uncommitted = if as_committed::holds(&self.objects, workspace, &head)? {
+            Vec::new()
+        } else {
+            uncommitted::find(&self.plain, workspace, &head)?
+        };
         Ok(Harvest { start, head, commits, tree_changed, uncommitted })
     }
 
@@ -94,29 +98,18 @@ impl Workspaces {
         if !answer.status.success() {
             return Err(not_fetched(&branch, &answer));
         }
-        let wanted = format!("{reference}\n{}^{{tree}}\n{reference}^{{tree}}\n", workspace.start);
-        let call = self.person().words(&["cat-file", "--batch-check=%(objecttype) %(objectname)"]);
-        let answer = call.input(wanted).run()?;
-        if !answer.status.success() {
-            return Err(answer.failure().into());
-        }
-        let text = String::from_utf8_lossy(&answer.stdout);
-        let lines: Vec<&str> = text.lines().collect();
-        let is_there = |line: &&str| !line.ends_with(" missing");
-        match lines[..] {
-            [fetched, before, after]
-                if fetched == format!("commit {target}")
-                    && [before, after].iter().all(is_there) =>
-            {
-                let tree_changed = before != after;
-                Ok(Taken { head: target.clone(), tree_changed })
-            }
-            // One who is still writing is not to be trusted either.
-            [fetched, ..] if is_there(&fetched) && fetched != format!("commit {target}") => {
-                Err(HarvestError::NotACommit { branch, target: target.clone() })
+        match &self.objects.about(std::slice::from_ref(&reference))?[..] {
+            [Some(fetched)] if fetched.kind == "commit" && fetched.oid == *target => {
+                let [before, after] = self.objects.trees_of([&workspace.start, target])?;
+                Ok(Taken { head: target.clone(), tree_changed: before != after })
             }
             // It was fetched just now: that it is not there is not the agent's doing.
-            _ => Err(answer.strange(text.as_bytes()).into()),
+            [None] | [] => {
+                let (command, answer) = ("fetch".to_owned(), format!("no `{reference}`"));
+                Err(GitError::Strange { command, answer }.into())
+            }
+            // One who is still writing is not to be trusted either.
+            _ => Err(HarvestError::NotACommit { branch, target: target.clone() }),
         }
     }
 

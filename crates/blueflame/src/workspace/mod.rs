@@ -15,6 +15,7 @@
 //! of its own. All of it is synchronous and safe to use from several
 //! threads.
 
+mod as_committed;
 mod bases;
 mod bounds;
 mod create;
@@ -60,6 +61,7 @@ pub use starting_point::StartPoint;
 use crate::attempt::spec::Author;
 use crate::exclude;
 use crate::git::Call;
+use crate::git::objects::Objects;
 use error::failed;
 use plain::PlainRepository;
 use space::Survey;
@@ -78,6 +80,8 @@ pub struct Workspaces {
     root: PathBuf,
     session: SessionId,
     plain: PlainRepository,
+    /// What the person's repository has.
+    objects: Objects,
     spare_bytes: u64,
     surveys: Mutex<BTreeMap<Oid, Survey>>,
     making: Making,
@@ -156,6 +160,7 @@ impl Workspaces {
         exclude::add(&common, [format!("{}/", exclude::pattern(place)).as_str()])?;
         Ok(Workspaces {
             root: checkout.join(place.as_str()),
+            objects: Objects::of(&common),
             common,
             checkout,
             session,
@@ -166,6 +171,11 @@ impl Workspaces {
             bases: Mutex::default(),
             fetching: Mutex::default(),
         })
+    }
+
+    /// What the person's repository has, harvests included.
+    pub fn objects(&self) -> &Objects {
+        &self.objects
     }
 
     /// How many bytes must stay free on the disk.

@@ -5,6 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{PermissionsExt, symlink};
 
 use blueflame::checks::facts;
+use blueflame::git::objects::Objects;
 use blueflame_core::config;
 use blueflame_core::ids::{Oid, Role};
 use blueflame_core::inspection::{self, Inspection, TooMuch, Work};
@@ -36,7 +37,9 @@ const NOW: i64 = 4_000_000_000;
 async fn gather(repository: &Repository<'_>, start: &str) -> Work {
     let head = repository.git(["rev-parse", "HEAD"]);
     let (start, head) = (Oid::new(start).unwrap(), Oid::new(head.trim()).unwrap());
-    facts::gather(&repository.path().join(".git"), &start, &head, AUTHOR, NOW).await.unwrap()
+    facts::gather(&Objects::of(&repository.path().join(".git")), &start, &head, AUTHOR, NOW)
+        .await
+        .unwrap()
 }
 
 async fn inspect(repository: &Repository<'_>, start: &str) -> Inspection {

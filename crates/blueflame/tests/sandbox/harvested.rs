@@ -117,11 +117,16 @@ impl Scene {
         if harvest.commits == 0 {
             return Fate::Nothing;
         }
-        let common = self.cage.env.path("repo/.git");
         let now = jiff::Timestamp::now().as_second();
         let (start, author) = (&self.workspace.start, "Agent <agent@example.com>");
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        let work = runtime.block_on(facts::gather(&common, start, &harvest.head, author, now));
+        let work = runtime.block_on(facts::gather(
+            self.workspaces.objects(),
+            start,
+            &harvest.head,
+            author,
+            now,
+        ));
         let found = inspection::inspect(&self.policy, &work.unwrap());
         if found.violations.is_empty() {
             Fate::Taken { remarks: found.remarks() }

@@ -169,6 +169,9 @@ fn whatever_is_not_committed_is_found() {
     find_what_is_not_committed(layers());
 }
 
+/// A directory that the start has not.
+const NEW: &str = "mkdir -p n/m; echo 1 > n/m/x; echo 1 > n/z; git add n; git commit -qm x;";
+
 pub fn find_what_is_not_committed(making: Making) {
     let files =
         [("a", "1\n"), ("b", "1\n"), ("d/e", "1\n"), ("d/f", "1\n"), (".gitignore", "ignored\n")];
@@ -198,6 +201,18 @@ pub fn find_what_is_not_committed(making: Making) {
              100644,$(echo 9 | git hash-object -w --stdin),d/e; git commit -qm x",
             &["d/e"],
         ),
+        // Committed as it is there, and then touched once more.
+        ("chmod +x a; ln -s b l; rm -r d; git add -A; git commit -qm x", &[]),
+        ("chmod +x a; git commit -qam x; chmod -x a", &["a"]),
+        ("ln -s b l; git add l; git commit -qm x; ln -sf a l", &["l"]),
+        ("rm -r d; git add -A; git commit -qm x; mkdir d; echo 1 > d/f", &["d/f"]),
+        (&format!("{NEW} echo x > n/ignored; mkdir n/empty"), &[]),
+        (&format!("{NEW} echo 2 > n/m/x"), &["n/m/x"]),
+        (&format!("{NEW} echo 2 > n/m/y"), &["n/m/y"]),
+        (&format!("{NEW} rm n/m/x"), &["n/m/x"]),
+        (&format!("{NEW} chmod +x n/m/x"), &["n/m/x"]),
+        (&format!("{NEW} rm -r n"), &["n/m/x", "n/z"]),
+        (NEW, &[]),
     ] {
         let workspace = scene.create("task-001");
         scene.agent(&workspace, script);

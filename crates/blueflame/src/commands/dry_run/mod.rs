@@ -23,6 +23,7 @@ use self::agents::AgentLine;
 use super::run;
 use crate::config_file::Loaded;
 use crate::failure::{Failure, Kind};
+use crate::git::objects::Objects;
 use crate::git::plumbing::Plumbing;
 use crate::memory::Recall;
 use crate::sandbox::{Boundary, Tier};
@@ -209,7 +210,7 @@ fn sources(forecast: &file::Forecast, learned: Option<&Learned>) -> BTreeMap<&'s
 fn base_commit(loaded: &Loaded) -> Option<String> {
     let common = crate::git::Git::in_dir(&loaded.repository).common_dir().ok()?;
     let branch = format!("refs/heads/{}", loaded.config.project.base_branch);
-    let commit = Plumbing::of_repository(common).commit_at(&branch).ok()??;
+    let commit = Plumbing::of_repository(Objects::of(&common)).commit_at(&branch).ok()??;
     Some(commit.to_string())
 }
 

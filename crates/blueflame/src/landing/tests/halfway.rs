@@ -61,8 +61,8 @@ impl<'a> Template<'a> {
         self.scene.env.run(command).success();
         let home = self.scene.env.path("home").display().to_string();
         let surroundings = [("HOME", home.as_str()), ("GIT_CONFIG_NOSYSTEM", "1")];
-        let landing =
-            Landing::in_common_dir(dir.join(".git")).with(&surroundings, Duration::from_secs(1));
+        let landing = Landing::over(Objects::of(&dir.join(".git")))
+            .with(&surroundings, Duration::from_secs(1));
         let intent = Intent {
             branch: "main".into(),
             old: self.order.expected.clone(),

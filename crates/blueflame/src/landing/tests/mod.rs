@@ -48,7 +48,7 @@ impl<'a> Scene<'a> {
         let surroundings = [("HOME", home.as_str()), ("GIT_CONFIG_NOSYSTEM", "1")];
         let common = repository.path().join(".git");
         let landing =
-            Landing::in_common_dir(common).with(&surroundings, Duration::from_millis(100));
+            Landing::over(Objects::of(&common)).with(&surroundings, Duration::from_millis(100));
         Scene { env, repository, landing }
     }
 

@@ -247,11 +247,11 @@ impl Trial {
             Err(error) if error.is_the_agents() => return Left::Refused("harvest".to_owned()),
             Err(error) => panic!("{error}"),
         };
-        let common = self.cage.env.path("repo/.git");
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let author = "Ada <ada@example.com>";
         let now = jiff::Timestamp::now().as_second();
-        let work = facts::gather(&common, &self.workspace.start, &head, author, now);
+        let work =
+            facts::gather(self.workspaces.objects(), &self.workspace.start, &head, author, now);
         let work = runtime.block_on(work).unwrap();
         let policy = Policy::new(self.rules.clone()).unwrap();
         let found = inspection::inspect(&policy, &work);
