@@ -22,6 +22,7 @@ pub use object_format::ObjectFormat;
 pub mod commit_object;
 pub mod isolated;
 pub mod objects;
+pub mod own_refs;
 pub mod plumbing;
 pub mod refs;
 pub mod tree_object;

@@ -102,6 +102,12 @@ impl Reader<'_> {
     }
 
     async fn history(&mut self, start: &Oid, head: &Oid) -> Result<History, GitError> {
+        let ends = (start.clone(), head.clone());
+        let line = isolated::read(self.objects, move |it| it.line(&ends.0, &ends.1)).await?;
+        if let Some(line) = line {
+            let commits = line.into_iter().map(commit).collect();
+            return Ok(History { descends: true, commits });
+        }
         let most = format!("--max-count={}", MOST_COMMITS + 1);
         let range = format!("{start}..{head}");
         let arguments = ["rev-list", "--parents", "--topo-order", "--reverse", &most, &range, "--"];

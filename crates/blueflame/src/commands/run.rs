@@ -415,9 +415,9 @@ struct Ready {
 fn check_prerequisites(loaded: &Loaded) -> Result<Ready, Failure> {
     doctor::take_open_files();
     missing(loaded)?;
-    // Both ask other programs, and wait for them.
+    // Both may have to wait for other programs.
     let (installed, boundary) = at_once::both(
-        || record::installed(&loaded.config),
+        || record::installed(&loaded.config, find::look_up),
         || sandbox::choose(&loaded.config.sandbox),
     );
     for Installed { found, .. } in &installed {

@@ -14,7 +14,8 @@ use super::executors::{self, Looked};
 use super::{Finding, machine};
 use crate::amounts;
 use crate::config_file::Loaded;
-use crate::executor::Version;
+use crate::executor::{Version, find};
+use crate::failure::Failure;
 use crate::file_system::FileSystem;
 use crate::git::{Git, GitError};
 use crate::landing::Landing;
@@ -23,7 +24,7 @@ use crate::memory::mirror::{self, Pending, Unusable};
 use crate::narrate;
 use crate::people::sheet::count;
 use crate::prove::record;
-use crate::sandbox;
+use crate::sandbox::{self, Boundary};
 use crate::skills::{self, Person};
 use crate::store::Store;
 use crate::workspace::Making;
@@ -53,9 +54,13 @@ pub fn examine(place: &Place<'_>, looked: &[Looked]) -> Vec<Finding> {
             findings.push(Finding::good("configuration", loaded.name.clone()));
             findings.extend(executors::findings(&loaded.config, looked));
             findings.extend(models(loaded));
-            findings.push(sandbox(&loaded.config));
-            findings.extend(workspaces(loaded));
-            findings.extend(proof(loaded));
+            let boundary = sandbox::choose(&loaded.config.sandbox);
+            findings.push(sandbox(&boundary));
+            // Without a sandbox there can be no session anyway.
+            if let Ok(boundary) = boundary {
+                findings.extend(workspaces(loaded, boundary));
+                findings.extend(proof(loaded, boundary));
+            }
             findings.push(skills(loaded));
             findings.extend(memory(loaded));
             findings.extend(free_memory(&loaded.config));
@@ -207,9 +212,9 @@ pub fn upstream(loaded: &Loaded, account: &AccountName) -> Result<(), BadUpstrea
     Upstream::configured(config, &surroundings).map(|_| ())
 }
 
-/// Tries the sandbox out, as every session does before it begins.
-fn sandbox(config: &Config) -> Finding {
-    match sandbox::choose(&config.sandbox) {
+/// What came of trying the sandbox out, as every session does before it begins.
+fn sandbox(chosen: &Result<Boundary, Failure>) -> Finding {
+    match chosen {
         Ok(boundary) => {
             let weak: Vec<&str> = boundary.weaknesses().collect();
             if weak.is_empty() {
@@ -227,9 +232,8 @@ fn sandbox(config: &Config) -> Finding {
     }
 }
 
-/// How working copies are made here; nothing if there can be no session anyway.
-fn workspaces(loaded: &Loaded) -> Option<Finding> {
-    let boundary = sandbox::choose(&loaded.config.sandbox).ok()?;
+/// How working copies are made here.
+fn workspaces(loaded: &Loaded, boundary: Boundary) -> Option<Finding> {
     let common = Git::in_dir(&loaded.repository).common_dir().ok()?;
     let blueflame = std::env::current_exe().ok()?;
     let (worktree, tier) = (&loaded.config.worktree, boundary.tier);
@@ -238,17 +242,16 @@ fn workspaces(loaded: &Loaded) -> Option<Finding> {
     Some(Finding::good("workspaces", chosen.to_string()))
 }
 
-/// What the last `doctor --prove` is worth now; nothing if there can be no
-/// sandbox anyway.
-fn proof(loaded: &Loaded) -> Option<Finding> {
+/// What the last `doctor --prove` is worth now.
+fn proof(loaded: &Loaded, boundary: Boundary) -> Option<Finding> {
     let fix = Some("blueflame doctor --prove");
     let store = Store::find(&loaded.repository).ok()?;
-    let boundary = sandbox::choose(&loaded.config.sandbox).ok()?;
     Some(match record::last(&store) {
         Err(error) => Finding::warning("proof", error.to_string(), fix),
         Ok(None) => Finding::warning("proof", "nobody has tried what holds here", fix),
         Ok(Some(proof)) => {
-            let now = record::circumstances(&record::installed(&loaded.config), boundary);
+            let now =
+                record::circumstances(&record::installed(&loaded.config, find::look_up), boundary);
             let outdated = proof.outdated_by(&now);
             let age = amounts::time(amounts::between(proof.at, Timestamp::now()));
             let says = format!("{age} ago {}", narrate::proven(&proof, &outdated));

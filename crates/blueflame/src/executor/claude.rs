@@ -44,6 +44,10 @@ impl Executor for Claude {
         "npm install --global @anthropic-ai/claude-code"
     }
 
+    fn packages(&self) -> &'static [&'static str] {
+        &["@anthropic-ai/claude-code"]
+    }
+
     fn takes_login(&self) -> bool {
         true
     }

@@ -73,6 +73,10 @@ impl Executor for Codex {
 
     /// What npm puts into `PATH` is a script, and killing that would leave the
     /// program alive.
+    fn packages(&self) -> &'static [&'static str] {
+        &["@openai/codex"]
+    }
+
     fn behind(&self) -> &'static [&'static str] {
         &[
             "../../codex-linux-x64/vendor/x86_64-unknown-linux-musl/bin/codex",

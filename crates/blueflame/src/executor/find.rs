@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use super::{Executor, Version};
+use super::{Executor, Version, package};
 use crate::bounded_run::{self, Bounds, RunError};
 use crate::search_path;
 
@@ -51,6 +51,19 @@ fn behind(executor: &dyn Executor, found: &Path) -> Option<PathBuf> {
     let place = found.canonicalize().ok()?.parent()?.to_owned();
     let places = executor.behind().iter().map(|path| place.join(path));
     places.filter_map(|path| path.canonicalize().ok()).find(|path| search_path::is_program(path))
+}
+
+/// What the package of a program says about its version; where there is none, the
+/// program is asked.
+pub fn look_up(executor: &dyn Executor, program: &Path) -> Found {
+    match (executor.tested(), package::version(executor, program)) {
+        (Some(tested), Some(version)) => {
+            let version = version.to_string();
+            let warning = tested.warning(executor.name(), &version);
+            Found::Usable { version, warning }
+        }
+        _ => look(executor, program),
+    }
 }
 
 /// Asks a program for its version. It gets a home of its own, so that nothing

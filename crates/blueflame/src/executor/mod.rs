@@ -15,6 +15,7 @@ pub mod fitness;
 mod hooked;
 mod last_message;
 pub mod opencode;
+mod package;
 mod patch;
 mod skill_list;
 pub mod stream;
@@ -56,6 +57,11 @@ pub trait Executor: fmt::Debug + Sync {
 
     /// What to type when it is missing or broken.
     fn remedy(&self) -> &str;
+
+    /// What the names of packages begin with that bring it.
+    fn packages(&self) -> &[&str] {
+        &[]
+    }
 
     /// Where the program itself is, seen from the directory of the one that is in
     /// `PATH`, if that only starts it.

@@ -75,6 +75,10 @@ impl Executor for Opencode {
         "npm install --global opencode-ai@1.18.33"
     }
 
+    fn packages(&self) -> &'static [&'static str] {
+        &["opencode-"]
+    }
+
     /// It would fetch this one.
     fn helpers(&self) -> &'static [(&'static str, &'static [&'static str])] {
         &[("rg", &["Glob", "Grep"])]

@@ -9,11 +9,14 @@ pub struct Version(pub u32, pub u32, pub u32);
 impl Version {
     /// The first thing in a text that looks like a version.
     pub fn find(text: &str) -> Option<Version> {
-        text.split(|c: char| !(c.is_ascii_digit() || c == '.')).find_map(|word| {
-            let mut parts = word.split('.').map(str::parse);
-            let version = Version(parts.next()?.ok()?, parts.next()?.ok()?, parts.next()?.ok()?);
-            parts.next().is_none().then_some(version)
-        })
+        text.split(|c: char| !(c.is_ascii_digit() || c == '.')).find_map(Version::exactly)
+    }
+
+    /// A text that is a version and nothing else.
+    pub fn exactly(text: &str) -> Option<Version> {
+        let mut parts = text.split('.').map(str::parse);
+        let version = Version(parts.next()?.ok()?, parts.next()?.ok()?, parts.next()?.ok()?);
+        parts.next().is_none().then_some(version)
     }
 }
 

@@ -3,7 +3,38 @@
 
 use blueflame_core::ids::Oid;
 
-use super::objects::Object;
+use super::GitError;
+use super::objects::{Bounded, Object, Objects};
+
+/// A line of commits that is longer, or in which there is more to read, is for git.
+const LINE: usize = 50;
+const MOST_BYTES: usize = 1 << 20;
+
+impl Objects {
+    /// The commits after `start` up to `end`, the oldest first, if each continues the one
+    /// before and nothing else, as most work does. `None` says nothing: there may be
+    /// merges, or more than a few, or the end may not come from that start.
+    pub fn line(&self, start: &Oid, end: &Oid) -> Result<Option<Vec<CommitObject>>, GitError> {
+        let mut line = Vec::new();
+        let mut next = end.clone();
+        while next != *start {
+            let name = [next.to_string()];
+            let is_there = self.about(&name)?.iter().all(Option::is_some);
+            if line.len() == LINE || !is_there {
+                return Ok(None);
+            }
+            let Bounded::Whole(mut objects) = self.read(&name, MOST_BYTES)? else {
+                return Ok(None);
+            };
+            let Some(commit) = objects.pop().and_then(read) else { return Ok(None) };
+            let [parent] = &commit.parents[..] else { return Ok(None) };
+            next = parent.clone();
+            line.push(commit);
+        }
+        line.reverse();
+        Ok(Some(line))
+    }
+}
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommitObject {
@@ -78,7 +109,45 @@ fn signature(text: &str) -> Option<Signature> {
 
 #[cfg(test)]
 mod tests {
+    use blueflame_testkit::TestEnv;
+
     use super::*;
+
+    #[test]
+    fn a_line_is_told_from_whatever_else_a_history_can_be() {
+        let env = TestEnv::new();
+        let repository = env.repository("project");
+        let commit = |name: &str| {
+            repository.write(name, name);
+            Oid::new(repository.commit(name).trim()).unwrap()
+        };
+        let start = commit("start");
+        let one = commit("one");
+        let two = commit("two");
+        let objects = Objects::of(&repository.path().join(".git"));
+        let line = |from: &Oid, to: &Oid| {
+            let line = objects.line(from, to).unwrap();
+            line.map(|line| line.into_iter().map(|commit| commit.oid).collect::<Vec<_>>())
+        };
+        assert_eq!(line(&start, &two), Some(vec![one.clone(), two.clone()]));
+        assert_eq!(line(&two, &two), Some(Vec::new()));
+        assert_eq!(line(&two, &one), None, "it is the other way round");
+        repository.git(["checkout", "-q", "-b", "side", start.as_str()]);
+        let side = commit("side");
+        assert_eq!(line(&one, &side), None, "they have parted");
+        repository.git(["merge", "-q", "-m", "joined", one.as_str()]);
+        let joined = Oid::new(repository.git(["rev-parse", "HEAD"]).trim()).unwrap();
+        assert_eq!(line(&side, &joined), None, "there is a merge");
+        for number in 0..=LINE {
+            repository.git(["commit", "-q", "--allow-empty", "-m", &number.to_string()]);
+        }
+        let last = Oid::new(repository.git(["rev-parse", "HEAD"]).trim()).unwrap();
+        assert_eq!(line(&joined, &last), None, "there are many");
+        let before = Oid::new(repository.git(["rev-parse", "HEAD~50"]).trim()).unwrap();
+        assert_eq!(line(&before, &last).map(|line| line.len()), Some(LINE));
+        let gone = Oid::new("1".repeat(40)).unwrap();
+        assert_eq!(line(&start, &gone), None);
+    }
 
     #[test]
     fn a_commit_is_read_whatever_is_in_it() {

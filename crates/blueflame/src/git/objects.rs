@@ -2,16 +2,16 @@
 //!
 //! A git that stays is asked for them.
 
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::path::Path;
+use std::sync::Arc;
 
 use blueflame_core::ids::Oid;
 
-use super::resident::{MOST_ASKED, Resident};
-use super::{GitError, isolated};
+use super::GitError;
+use super::resident::{Resident, Residents};
 
-/// How many that have nothing to do are kept.
-const KEPT: usize = 2;
+/// The most that is asked before the answers are read: less than a pipe holds.
+const MOST_ASKED: usize = 4 << 10;
 
 /// What git answers about an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,20 +39,16 @@ pub enum Bounded<T> {
 
 /// Reads the objects of a repository. Whoever has a copy of it shares what answers.
 #[derive(Clone, Debug)]
-pub struct Objects {
-    git_dir: PathBuf,
-    idle: Arc<Mutex<Vec<Resident>>>,
-}
+pub struct Objects(Arc<Residents>);
 
 impl Objects {
     /// Those of a git directory. Nothing is started before something is asked.
     pub fn of(git_dir: &Path) -> Objects {
-        let git_dir = std::path::absolute(git_dir).unwrap_or_else(|_| git_dir.to_owned());
-        Objects { git_dir, idle: Arc::default() }
+        Objects(Arc::new(Residents::of(git_dir, &COMMAND)))
     }
 
     pub fn git_dir(&self) -> &Path {
-        &self.git_dir
+        self.0.git_dir()
     }
 
     /// What is known of each of these, which are names as git understands them; `None`
@@ -99,7 +95,7 @@ impl Objects {
         }
     }
 
-    /// Asks about names in turn. One who could not answer is not asked again.
+    /// Asks about names in turn, and for what is complained about.
     fn ask<T, E: From<GitError>>(
         &self,
         what: &str,
@@ -109,57 +105,40 @@ impl Objects {
         if names.is_empty() {
             return Ok((Vec::new(), String::new()));
         }
-        let idle = || self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        // One that was killed while it had nothing to do is no loss.
-        let kept =
-            std::iter::from_fn(|| idle().pop()).find_map(|mut git| git.lives().then_some(git));
-        let mut git = kept.map_or_else(|| self.start(), Ok)?;
-        let mut answers = Vec::with_capacity(names.len());
-        let mut left = names;
-        while let Some(first) = left.first() {
-            let mut asked = String::new();
-            let mut count = 0;
-            for name in left {
-                let question = format!("{what} {name}\n");
-                if count > 0 && asked.len() + question.len() > MOST_ASKED {
-                    break;
+        self.0.ask(|git| {
+            let mut answers = Vec::with_capacity(names.len());
+            let mut left = names;
+            while !left.is_empty() {
+                let mut asked = String::new();
+                let mut count = 0;
+                for name in left {
+                    if count > 0 && asked.len() + name.len() > MOST_ASKED {
+                        break;
+                    }
+                    if name.contains('\n') {
+                        return Err(strange(&format!("no name: `{name}`")).into());
+                    }
+                    asked.extend([what, " ", name, "\n"]);
+                    count += 1;
                 }
-                asked += &question;
-                count += 1;
+                git.tell(asked.as_bytes())?;
+                for name in &left[..count] {
+                    let line = git.line()?;
+                    let about = if line.strip_suffix(" missing") == Some(name) {
+                        None
+                    } else {
+                        Some(about(&line).ok_or_else(|| git.strange(&line))?)
+                    };
+                    answers.push(answer(git, about)?);
+                }
+                left = &left[count..];
             }
-            if asked.len() > MOST_ASKED || asked.lines().count() != count {
-                return Err(strange(&format!("no name: `{first}`")).into());
-            }
-            git.ask(asked.as_bytes())?;
-            for name in &left[..count] {
-                let line = git.line()?;
-                let about = if line.strip_suffix(" missing") == Some(name) {
-                    None
-                } else {
-                    Some(about(&line).ok_or_else(|| git.strange(&line))?)
-                };
-                answers.push(answer(&mut git, about)?);
-            }
-            left = &left[count..];
-        }
-        let complaints = git.complaints()?;
-        let mut idle = idle();
-        if idle.len() < KEPT {
-            idle.push(git);
-        }
-        Ok((answers, complaints))
-    }
-
-    fn start(&self) -> Result<Resident, GitError> {
-        let words: Vec<&str> = COMMAND.split(' ').collect();
-        let mut git = isolated::command(&self.git_dir, &words);
-        // It only reads: whoever looks for a git at work in the repository means others.
-        git.current_dir("/");
-        Resident::start(COMMAND, git)
+            Ok((answers, git.complaints()?))
+        })
     }
 }
 
-const COMMAND: &str = "cat-file --batch-command";
+const COMMAND: [&str; 2] = ["cat-file", "--batch-command"];
 
 /// Why objects could not be read.
 enum Unread {
@@ -174,7 +153,7 @@ impl From<GitError> for Unread {
 }
 
 pub(super) fn strange(answer: &str) -> GitError {
-    GitError::Strange { command: COMMAND.to_owned(), answer: answer.to_owned() }
+    GitError::Strange { command: COMMAND.join(" "), answer: answer.to_owned() }
 }
 
 /// Reads `<oid> <kind> <size>`.
@@ -210,20 +189,6 @@ mod tests {
             repository.git(["repack", "-adq"]);
             repository.git(["pack-refs", "--all"]);
         }
-        assert_eq!(objects.idle.lock().unwrap().len(), 1, "one has answered all of it");
-    }
-
-    #[test]
-    fn one_that_was_killed_is_replaced() {
-        let env = TestEnv::new();
-        let repository = env.repository("project");
-        repository.write("file", "x");
-        repository.commit("start");
-        let objects = Objects::of(&repository.path().join(".git"));
-        let head = ["HEAD".to_owned()];
-        let before = objects.about(&head).unwrap();
-        objects.idle.lock().unwrap()[0].kill();
-        assert_eq!(objects.about(&head).unwrap(), before);
     }
 
     #[test]

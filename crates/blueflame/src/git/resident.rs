@@ -8,27 +8,73 @@ use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::os::unix::fs::FileExt as _;
 use std::os::unix::process::CommandExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags};
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use super::GitError;
 use super::call::memory;
+use super::{GitError, isolated};
 use crate::child_end;
 
 /// No answer takes longer, or it is given up.
 const DEADLINE: Duration = Duration::from_secs(60);
 
-/// The most that is asked before the answers are read: less than a pipe holds, so that
-/// neither waits for the other.
-pub(super) const MOST_ASKED: usize = 4 << 10;
+/// How many that have nothing to do are kept.
+const KEPT: usize = 2;
+
+/// All that answer the same kind of question about one repository.
+#[derive(Debug)]
+pub(super) struct Residents {
+    git_dir: PathBuf,
+    words: &'static [&'static str],
+    idle: Mutex<Vec<Resident>>,
+}
+
+impl Residents {
+    /// Nothing is started before something is asked.
+    pub(super) fn of(git_dir: &Path, words: &'static [&'static str]) -> Residents {
+        let git_dir = std::path::absolute(git_dir).unwrap_or_else(|_| git_dir.to_owned());
+        Residents { git_dir, words, idle: Mutex::default() }
+    }
+
+    pub(super) fn git_dir(&self) -> &Path {
+        &self.git_dir
+    }
+
+    /// Asks one that has nothing else to do. If it could not answer, it is not asked
+    /// again.
+    pub(super) fn ask<T, E: From<GitError>>(
+        &self,
+        question: impl FnOnce(&mut Resident) -> Result<T, E>,
+    ) -> Result<T, E> {
+        let idle = || self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        // One that was killed while it had nothing to do is no loss.
+        let mut kept = std::iter::from_fn(|| idle().pop());
+        let kept = kept.find_map(|mut git| git.lives().then_some(git));
+        let mut git = kept.map_or_else(|| self.start(), Ok)?;
+        let answer = question(&mut git)?;
+        let mut idle = idle();
+        if idle.len() < KEPT {
+            idle.push(git);
+        }
+        Ok(answer)
+    }
+
+    fn start(&self) -> Result<Resident, GitError> {
+        let mut git = isolated::command(&self.git_dir, self.words);
+        // Whoever looks for a git at work in the repository means others.
+        git.current_dir("/");
+        Resident::start(self.words.join(" "), git)
+    }
+}
 
 #[derive(Debug)]
 pub(super) struct Resident {
-    name: &'static str,
+    name: String,
     child: Child,
     questions: ChildStdin,
     answers: BufReader<Timed>,
@@ -38,7 +84,7 @@ pub(super) struct Resident {
 }
 
 impl Resident {
-    pub(super) fn start(name: &'static str, mut git: Command) -> Result<Resident, GitError> {
+    fn start(name: String, mut git: Command) -> Result<Resident, GitError> {
         let complaints = memory()?;
         let dir = git.get_current_dir().map(Path::to_owned).unwrap_or_default();
         let not_started = |source: io::Error| {
@@ -46,7 +92,7 @@ impl Resident {
                 GitError::NotInstalled
             } else {
                 let dir = dir.clone();
-                GitError::NotStarted { command: name.to_owned(), dir, source }
+                GitError::NotStarted { command: name.clone(), dir, source }
             }
         };
         git.stdin(Stdio::piped())
@@ -63,12 +109,13 @@ impl Resident {
     }
 
     /// Whether it is still there.
-    pub(super) fn lives(&mut self) -> bool {
+    fn lives(&mut self) -> bool {
         matches!(self.child.try_wait(), Ok(None))
     }
 
-    /// Asks for as many answers as are read next; at most [`MOST_ASKED`] bytes.
-    pub(super) fn ask(&mut self, questions: &[u8]) -> Result<(), GitError> {
+    /// Asks for as many answers as are read next. They must not fill a pipe before all
+    /// is asked, or each would wait for the other.
+    pub(super) fn tell(&mut self, questions: &[u8]) -> Result<(), GitError> {
         self.answers.get_mut().until = Instant::now() + DEADLINE;
         self.questions.write_all(questions).map_err(|error| self.failed(&error))
     }
@@ -101,11 +148,11 @@ impl Resident {
     }
 
     pub(super) fn strange(&self, answer: &str) -> GitError {
-        GitError::Strange { command: self.name.to_owned(), answer: answer.to_owned() }
+        GitError::Strange { command: self.name.clone(), answer: answer.to_owned() }
     }
 
     fn failed(&mut self, error: &io::Error) -> GitError {
-        let command = self.name.to_owned();
+        let command = self.name.clone();
         if error.kind() == io::ErrorKind::TimedOut {
             return GitError::TooSlow { command, seconds: DEADLINE.as_secs() };
         }
@@ -117,7 +164,7 @@ impl Resident {
         GitError::Failed { command, status, message }
     }
 
-    pub(super) fn kill(&mut self) {
+    fn kill(&mut self) {
         // Unless it has been waited for, the number still means this group.
         if self.lives() {
             let _ = kill_process_group(Pid::from_child(&self.child), Signal::KILL);
@@ -147,5 +194,42 @@ impl io::Read for Timed {
             return Err(io::ErrorKind::TimedOut.into());
         }
         self.answers.read(buffer)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use blueflame_testkit::TestEnv;
+
+    use super::*;
+
+    #[test]
+    fn one_that_was_killed_is_replaced_and_one_that_failed_is_not_asked_again() {
+        let env = TestEnv::new();
+        let repository = env.repository("project");
+        let git_dir = repository.path().join(".git");
+        let residents = Residents::of(&git_dir, &["cat-file", "--batch-command"]);
+        let ask = || {
+            residents.ask(|git| {
+                git.tell(b"info HEAD\n")?;
+                Ok::<_, GitError>((git.child.id(), git.line()?))
+            })
+        };
+        let (first, answer) = ask().unwrap();
+        assert_eq!(answer, "HEAD missing");
+        assert_eq!(ask().unwrap().0, first, "the same one");
+        residents.idle.lock().unwrap()[0].kill();
+        let (second, answer) = ask().unwrap();
+        assert!(second != first && answer == "HEAD missing");
+        let failed = residents.ask(|git| Err::<(), _>(git.strange("?")));
+        assert!(failed.is_err());
+        assert_ne!(ask().unwrap().0, second);
+        // It has nothing to say to this, and says why.
+        let error = residents.ask(|git| {
+            git.tell(b"nonsense\n")?;
+            git.line()
+        });
+        let error = error.unwrap_err().to_string();
+        assert!(error.contains("unknown command"), "{error}");
     }
 }

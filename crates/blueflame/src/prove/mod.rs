@@ -86,7 +86,7 @@ pub struct Harmless {
 /// one.
 pub fn run(config: &Config) -> Result<(Proof, Vec<Trial>), Failure> {
     let boundary = sandbox::choose(&config.sandbox)?;
-    let mut installed = record::installed(config);
+    let mut installed = record::installed(config, find::look);
     if !installed.iter().any(|it| it.executor.name() == "embedded") {
         installed.extend(embedded());
     }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use blueflame_core::config::{Config, ProcessLimit};
 use blueflame_core::event::Event;
@@ -85,8 +85,11 @@ pub struct Installed {
     pub found: find::Found,
 }
 
-/// All of them.
-pub fn installed(config: &Config) -> Vec<Installed> {
+/// All of them, looked at in this way.
+pub fn installed(
+    config: &Config,
+    look: impl Fn(&dyn Executor, &Path) -> find::Found + Sync,
+) -> Vec<Installed> {
     let used = |executor: &&dyn Executor| {
         Role::ALL.iter().any(|role| {
             config.executors.chains.of(*role).iter().any(|it| it.as_str() == executor.name())
@@ -94,7 +97,7 @@ pub fn installed(config: &Config) -> Vec<Installed> {
     };
     let look = |executor: &&'static dyn Executor| {
         let program = find::program(*executor)?;
-        let found = find::look(*executor, &program);
+        let found = look(*executor, &program);
         Some(Installed { executor: *executor, program, found })
     };
     let used: Vec<&'static dyn Executor> = executor::ALL.into_iter().filter(used).collect();

@@ -40,7 +40,7 @@ impl Workspaces {
         space::check(&directory, need, self.spare_bytes)?;
         // From here on no clean-up of the person's repository takes the start.
         let (kept, commit) = (self.base_ref(&order.name), format!("{}^{{commit}}", order.start));
-        let keep = self.person().words(&["update-ref", &kept, &commit]).done();
+        let keep = self.refs.set(&kept, &commit);
         keep.map_err(|error| self.or_no_such(&order.start, error.into()))?;
         let content = match &order.restore {
             Some(restore) => self.bring_back(order, restore)?,

@@ -62,6 +62,7 @@ use crate::attempt::spec::Author;
 use crate::exclude;
 use crate::git::Call;
 use crate::git::objects::Objects;
+use crate::git::own_refs::OwnRefs;
 use error::failed;
 use plain::PlainRepository;
 use space::Survey;
@@ -82,6 +83,8 @@ pub struct Workspaces {
     plain: PlainRepository,
     /// What the person's repository has.
     objects: Objects,
+    /// What we keep in it.
+    refs: OwnRefs,
     spare_bytes: u64,
     surveys: Mutex<BTreeMap<Oid, Survey>>,
     making: Making,
@@ -161,6 +164,7 @@ impl Workspaces {
         Ok(Workspaces {
             root: checkout.join(place.as_str()),
             objects: Objects::of(&common),
+            refs: OwnRefs::of(&common),
             common,
             checkout,
             session,

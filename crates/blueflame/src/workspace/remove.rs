@@ -30,7 +30,7 @@ impl Workspaces {
     pub fn remove_named(&self, name: &WorkspaceName) -> Result<(), WorkspaceError> {
         remove_leftover(&self.root, &self.path_of(name))?;
         let references = [self.base_ref(name), self.restored_ref(name)];
-        self.delete(references.iter().map(String::as_str))
+        Ok(self.refs.delete(references.iter().map(String::as_str))?)
     }
 
     /// Takes a workspace its name, so that another can have it. `None` if there is
@@ -59,15 +59,6 @@ impl Workspaces {
     /// Removes a directory that [`list`](Self::list) found.
     pub fn remove_leftover(&self, leftover: &Leftover) -> Result<(), WorkspaceError> {
         remove_leftover(&self.root, &leftover.path)
-    }
-
-    fn delete<'a>(&self, references: impl Iterator<Item = &'a str>) -> Result<(), WorkspaceError> {
-        let commands: String =
-            references.flat_map(|reference| ["delete ", reference, "\n"]).collect();
-        if commands.is_empty() {
-            return Ok(());
-        }
-        Ok(self.person().words(&["update-ref", "--stdin"]).input(commands).done()?)
     }
 }
 
