@@ -283,7 +283,10 @@ fn restore(site: &Site, task: &Task) -> Option<Restore> {
 /// What the repository tells agents, as they find it in their workspace.
 fn notes(workspace: &Workspace) -> io::Result<RepositoryNotes> {
     match Layers::of(&workspace.path) {
-        Some(layers) => Ok(RepositoryNotes::read(layers.copy_of(&NOTE_FILES)?.path())),
+        Some(layers) => {
+            let copy = layers.copy_of(&NOTE_FILES)?;
+            Ok(copy.map(|copy| RepositoryNotes::read(copy.path())).unwrap_or_default())
+        }
         None => Ok(RepositoryNotes::read(&workspace.path)),
     }
 }

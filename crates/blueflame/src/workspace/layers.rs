@@ -103,8 +103,11 @@ impl Layers {
     }
 
     /// A directory with these files of the workspace's root as they are seen from
-    /// inside, and with what they are links to.
-    pub fn copy_of(&self, files: &[&str]) -> io::Result<TempDir> {
+    /// inside, and with what they are links to. `None` if none of them is there.
+    pub fn copy_of(&self, files: &[&str]) -> io::Result<Option<TempDir>> {
+        if files.iter().all(|file| self.find(Path::new(file)).is_none()) {
+            return Ok(None);
+        }
         let copy = tempfile::tempdir()?;
         let mut left: Vec<PathBuf> = files.iter().map(PathBuf::from).collect();
         let mut steps = 0;
@@ -130,7 +133,7 @@ impl Layers {
                 fs::create_dir_all(&to)?;
             }
         }
-        Ok(copy)
+        Ok(Some(copy))
     }
 
     /// Whether the checkout beneath has no say in what is at a path.
