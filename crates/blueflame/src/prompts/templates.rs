@@ -3,6 +3,8 @@
 //! A variable that is not given is an error and never an empty place: a prompt
 //! that lost a rule on the way must not reach an agent.
 
+use std::sync::LazyLock;
+
 use minijinja::syntax::SyntaxConfig;
 use minijinja::{AutoEscape, Environment, Error, UndefinedBehavior, Value};
 
@@ -21,8 +23,12 @@ pub(super) const TEMPLATES: [(&str, &str); 10] = [
     ("worker-rules", include_str!("templates/worker-rules.md.j2")),
 ];
 
+/// Made ready once: every agent gets two prompts.
+static ENGINE: LazyLock<Environment<'static>> =
+    LazyLock::new(|| engine().expect("the templates are part of the program, and tested"));
+
 pub(super) fn render(name: &str, values: Value) -> Result<String, Error> {
-    Ok(engine()?.get_template(name)?.render(values)?.trim_end().to_owned())
+    Ok(ENGINE.get_template(name)?.render(values)?.trim_end().to_owned())
 }
 
 fn engine() -> Result<Environment<'static>, Error> {

@@ -128,10 +128,12 @@ fn outcome(site: &Site, run: &Run, sealed: Sealed) -> Result<Outcome, String> {
 /// either, so it is not the agent that is to blame; without one, it may only do so
 /// as often as runs may be killed from outside.
 pub fn workspace_is_gone(site: &Site, run: &Run) -> bool {
-    let leaves_work = matches!(run.brief, Brief::Develop { .. } | Brief::Resolve { .. });
+    if !matches!(run.brief, Brief::Develop { .. } | Brief::Resolve { .. }) {
+        return false;
+    }
     let Ok(spec) = site.attempt(&run.work, &run.agent).spec() else { return false };
     let now = workspace_of(site, &run.work, &spec.start).path;
-    leaves_work && (spec.workspace != now || matches!(now.try_exists(), Ok(false)))
+    spec.workspace != now || matches!(now.try_exists(), Ok(false))
 }
 
 /// Whether the run ended as one does that has lost the ground under its feet.
