@@ -51,13 +51,12 @@ pub fn fitting(
 
 /// The names at the root of a commit.
 pub async fn names_of(objects: &Objects, commit: &Oid) -> Result<Vec<String>, GitError> {
-    let of = commit.to_string();
-    let Bounded::Whole(trees) = isolated::read(objects, move |it| it.trees(&[&of])).await? else {
+    let root = format!("{commit}^{{tree}}");
+    let Bounded::Whole(tree) = isolated::read(objects, move |it| it.tree(&root)).await? else {
         // No program would find its file among so many.
         return Ok(Vec::new());
     };
-    let names = trees.iter().flat_map(|tree| tree.keys());
-    Ok(names.map(|name| String::from_utf8_lossy(name).into_owned()).collect())
+    Ok(tree.keys().map(|name| String::from_utf8_lossy(name).into_owned()).collect())
 }
 
 #[cfg(test)]

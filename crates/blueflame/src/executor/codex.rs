@@ -71,12 +71,12 @@ impl Executor for Codex {
         Some("codex")
     }
 
-    /// What npm puts into `PATH` is a script, and killing that would leave the
-    /// program alive.
     fn packages(&self) -> &'static [&'static str] {
         &["@openai/codex"]
     }
 
+    /// What npm puts into `PATH` is a script, and killing that would leave the
+    /// program alive.
     fn behind(&self) -> &'static [&'static str] {
         &[
             "../../codex-linux-x64/vendor/x86_64-unknown-linux-musl/bin/codex",

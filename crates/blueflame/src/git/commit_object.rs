@@ -74,26 +74,22 @@ fn commit(oid: Oid, bytes: &[u8]) -> Option<CommitObject> {
     let end = bytes.windows(2).position(|two| two == b"\n\n").unwrap_or(bytes.len());
     let headers = String::from_utf8_lossy(&bytes[..end]);
     let message = bytes.get(end + 2..).unwrap_or_default();
-    let mut found = CommitObject {
-        oid,
-        parents: Vec::new(),
-        author: Signature::default(),
-        committer: Signature::default(),
-        unusual: Vec::new(),
-        message: String::from_utf8_lossy(message).into_owned(),
-    };
-    // A line that begins with a blank goes on with the header before it.
-    for line in headers.lines().filter(|line| !line.starts_with(' ')) {
-        let (name, value) = line.split_once(' ').unwrap_or((line, ""));
-        match name {
-            "tree" => {}
-            "parent" => found.parents.push(Oid::new(value).ok()?),
-            "author" => found.author = signature(value)?,
-            "committer" => found.committer = signature(value)?,
-            other => found.unusual.push(other.to_owned()),
-        }
+    // As git reads them: what stands in another place means nothing, whatever it is
+    // called.
+    let mut lines = headers.split('\n').peekable();
+    lines.next()?.strip_prefix("tree ")?;
+    let mut parents = Vec::new();
+    while let Some(line) = lines.next_if(|line| line.starts_with("parent ")) {
+        parents.push(Oid::new(line.strip_prefix("parent ")?).ok()?);
     }
-    Some(found)
+    let author = signature(lines.next()?.strip_prefix("author ")?)?;
+    let committer = signature(lines.next()?.strip_prefix("committer ")?)?;
+    // A line that begins with a blank goes on with the header before it.
+    let others = lines.filter(|line| !line.is_empty() && !line.starts_with(' '));
+    let unusual = others.map(|line| line.split(' ').next().unwrap_or_default().to_owned());
+    let unusual = unusual.collect();
+    let message = String::from_utf8_lossy(message).into_owned();
+    Some(CommitObject { oid, parents, author, committer, unusual, message })
 }
 
 /// Reads `Ada <ada@example.com> 1700000000 +0000`.
@@ -167,6 +163,17 @@ mod tests {
         assert_eq!(commit.parents.len(), 1);
         assert_eq!(commit.unusual, ["gpgsig"]);
         assert_eq!(commit.message, "feat: it\n\nbody\0more\n");
+        // Nobody is fooled by what stands in another place than where git looks.
+        let other = "2".repeat(40);
+        let forged = format!(
+            "tree {oid}\nauthor A <a@b> 1 +0000\ncommitter C <c@d> 2 +0000\nparent {other}\n\
+             author X <x@y> 3 +0000\ncommitter\ntree {other}\n\nfeat: it\n"
+        );
+        let commit = read(object("commit", &forged)).unwrap();
+        assert_eq!((commit.parents.len(), commit.author.name.as_str()), (0, "A"));
+        assert_eq!(commit.unusual, ["parent", "author", "committer", "tree"]);
+        let hidden = forged.replacen("author", &format!(" parent {other}\nauthor"), 1);
+        assert_eq!(read(object("commit", &hidden)), None);
         assert_eq!(read(object("tag", &body)), None);
         assert_eq!(read(object("commit", "author nobody\n")), None);
     }

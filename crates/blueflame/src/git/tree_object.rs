@@ -14,8 +14,8 @@ use blueflame_core::ids::Oid;
 use super::GitError;
 use super::objects::{Bounded, Objects, strange};
 
-/// The most that is read of directories at a time.
-const MOST_BYTES: usize = 64 << 20;
+/// The most that is read of directories for one question.
+const MOST_BYTES: usize = 16 << 20;
 
 /// The most directories that are compared.
 const MOST_DIRECTORIES: usize = 100_000;
@@ -40,14 +40,21 @@ pub enum Mode {
 pub type Tree = BTreeMap<Vec<u8>, Entry>;
 
 impl Objects {
-    /// The directories that commits or trees are.
-    pub fn trees(&self, of: &[&str]) -> Result<Bounded<Vec<Tree>>, GitError> {
-        let names: Vec<String> = of.iter().map(|name| format!("{name}^{{tree}}")).collect();
-        self.read_trees(&names, MOST_BYTES)
+    /// One directory, by the name of its object or by that of a commit with `^{tree}`.
+    pub fn tree(&self, name: &str) -> Result<Bounded<Tree>, GitError> {
+        let mut unread = MOST_BYTES;
+        Ok(match self.trees(&[name.to_owned()], &mut unread)? {
+            Bounded::Whole(mut trees) => Bounded::Whole(trees.pop().unwrap_or_default()),
+            Bounded::TooMuch => Bounded::TooMuch,
+        })
     }
 
-    fn read_trees(&self, names: &[String], most: usize) -> Result<Bounded<Vec<Tree>>, GitError> {
-        let Bounded::Whole(objects) = self.read(names, most)? else { return Ok(Bounded::TooMuch) };
+    /// Several of them, of which so many bytes may be read: those are taken off.
+    fn trees(&self, names: &[String], unread: &mut usize) -> Result<Bounded<Vec<Tree>>, GitError> {
+        let Bounded::Whole(objects) = self.read(names, *unread)? else {
+            return Ok(Bounded::TooMuch);
+        };
+        *unread -= objects.iter().map(|object| object.bytes.len()).sum::<usize>();
         let trees = objects.iter().map(|object| {
             let tree = (object.kind == "tree").then(|| read(&object.bytes, &object.oid)).flatten();
             tree.ok_or_else(|| strange(&format!("no tree: `{}`", object.oid)))
@@ -57,14 +64,14 @@ impl Objects {
 
     /// What is at a path of a commit or a tree, if anything is.
     pub fn at(&self, of: &str, path: &Path) -> Result<Bounded<Option<Entry>>, GitError> {
-        let mut above = of.to_owned();
+        let mut above = format!("{of}^{{tree}}");
         let mut found = None;
         let mut parts = path.components().peekable();
         while let Some(part) = parts.next() {
-            let Bounded::Whole(mut trees) = self.trees(&[&above])? else {
+            let Bounded::Whole(mut tree) = self.tree(&above)? else {
                 return Ok(Bounded::TooMuch);
             };
-            found = trees.pop().and_then(|mut tree| tree.remove(part.as_os_str().as_bytes()));
+            found = tree.remove(part.as_os_str().as_bytes());
             match &found {
                 Some(Entry { mode: Mode::Directory, oid }) => above = oid.to_string(),
                 _ if parts.peek().is_some() => return Ok(Bounded::Whole(None)),
@@ -74,14 +81,15 @@ impl Objects {
         Ok(Bounded::Whole(found))
     }
 
-    /// The paths of all files in a commit or a tree, if they and the directories take no
-    /// more than so many bytes.
+    /// The paths of all files in a commit or a tree, if they and those of directories take
+    /// no more than so many bytes.
     pub fn paths(&self, of: &str, most: usize) -> Result<Bounded<Vec<PathBuf>>, GitError> {
-        let (mut found, mut left) = (Vec::new(), most);
+        // What is read has the names of objects in it besides.
+        let (mut found, mut left, mut unread) = (Vec::new(), most, most.saturating_mul(4));
         let mut level = vec![(PathBuf::new(), format!("{of}^{{tree}}"))];
         while !level.is_empty() {
             let names: Vec<String> = level.iter().map(|(_, name)| name.clone()).collect();
-            let Bounded::Whole(trees) = self.read_trees(&names, left)? else {
+            let Bounded::Whole(trees) = self.trees(&names, &mut unread)? else {
                 return Ok(Bounded::TooMuch);
             };
             let mut next = Vec::new();
@@ -115,35 +123,27 @@ impl Objects {
     ) -> Result<Bounded<Vec<PathBuf>>, GitError> {
         let tops = self.about(&[one, other].map(|name| format!("{name}^{{tree}}")))?;
         let [Some(one), Some(other)] = &tops[..] else { return Err(strange("no tree")) };
-        let (mut found, mut visited) = (Vec::new(), 0);
-        let mut left = vec![(PathBuf::new(), Some(one.oid.clone()), Some(other.oid.clone()))];
-        while let Some((directory, one, other)) = left.pop() {
-            if one == other {
-                continue;
-            }
+        let (mut found, mut visited, mut unread) = (Vec::new(), 0, MOST_BYTES);
+        let mut left = vec![(PathBuf::new(), [Some(one.oid.clone()), Some(other.oid.clone())])];
+        while let Some((directory, sides)) = left.pop() {
             visited += 1;
-            let Bounded::Whole((mut before, mut after)) =
-                self.both(one.as_ref(), other.as_ref())?
-            else {
+            let Bounded::Whole([mut before, mut after]) = self.both(&sides, &mut unread)? else {
                 return Ok(Bounded::TooMuch);
             };
             let names: Vec<Vec<u8>> = before.keys().chain(after.keys()).cloned().collect();
             for name in names {
-                let (one, other) = (before.remove(&name), after.remove(&name));
-                if one == other {
+                let sides = [before.remove(&name), after.remove(&name)];
+                if sides[0] == sides[1] {
                     continue;
                 }
                 let path = directory.join(OsStr::from_bytes(&name));
-                let is_file =
-                    |it: &Option<Entry>| it.as_ref().is_some_and(|it| it.mode != Mode::Directory);
-                let directory =
-                    |it: Option<Entry>| it.filter(|it| it.mode == Mode::Directory).map(|it| it.oid);
-                if is_file(&one) || is_file(&other) {
+                let is_file = |entry: &Entry| entry.mode != Mode::Directory;
+                if sides.iter().flatten().any(is_file) {
                     found.push(path.clone());
                 }
-                let (one, other) = (directory(one), directory(other));
-                if one != other {
-                    left.push((path, one, other));
+                let below = sides.map(|entry| entry.filter(|it| !is_file(it)).map(|it| it.oid));
+                if below[0] != below[1] {
+                    left.push((path, below));
                 }
             }
             if found.len() > most || visited > MOST_DIRECTORIES {
@@ -157,14 +157,16 @@ impl Objects {
     /// Two directories, of which one may be missing.
     fn both(
         &self,
-        one: Option<&Oid>,
-        other: Option<&Oid>,
-    ) -> Result<Bounded<(Tree, Tree)>, GitError> {
-        let names: Vec<&str> = one.into_iter().chain(other).map(Oid::as_str).collect();
-        let Bounded::Whole(mut trees) = self.trees(&names)? else { return Ok(Bounded::TooMuch) };
-        let mut last = |is_there: bool| is_there.then(|| trees.pop()).flatten().unwrap_or_default();
-        let after = last(other.is_some());
-        Ok(Bounded::Whole((last(one.is_some()), after)))
+        sides: &[Option<Oid>; 2],
+        unread: &mut usize,
+    ) -> Result<Bounded<[Tree; 2]>, GitError> {
+        let names: Vec<String> = sides.iter().flatten().map(Oid::to_string).collect();
+        let Bounded::Whole(trees) = self.trees(&names, unread)? else {
+            return Ok(Bounded::TooMuch);
+        };
+        let mut trees = trees.into_iter();
+        let side = |oid: &Option<Oid>| oid.as_ref().and_then(|_| trees.next()).unwrap_or_default();
+        Ok(Bounded::Whole(sides.each_ref().map(side)))
     }
 }
 
@@ -175,24 +177,27 @@ fn read(mut bytes: &[u8], of: &Oid) -> Option<Tree> {
     while !bytes.is_empty() {
         let blank = bytes.iter().position(|byte| *byte == b' ')?;
         let end = blank + bytes[blank..].iter().position(|byte| *byte == 0)?;
-        let mode = match &bytes[..blank] {
-            b"40000" => Mode::Directory,
-            b"120000" => Mode::Link,
-            b"160000" => Mode::Submodule,
-            b"100755" => Mode::Executable,
-            // Old repositories hold files that the group may write.
-            mode if mode.starts_with(b"100") => Mode::File,
-            _ => return None,
-        };
         let mut oid = String::with_capacity(2 * width);
         for byte in bytes.get(end + 1..=end + width)? {
             let _ = write!(oid, "{byte:02x}");
         }
-        let entry = Entry { mode, oid: Oid::new(oid).ok()? };
+        let entry = Entry { mode: mode(&bytes[..blank])?, oid: Oid::new(oid).ok()? };
         tree.insert(bytes[blank + 1..end].to_vec(), entry);
         bytes = &bytes[end + 1 + width..];
     }
     Some(tree)
+}
+
+/// What git takes a mode for: programs have written all kinds of them.
+fn mode(digits: &[u8]) -> Option<Mode> {
+    let mode = u32::from_str_radix(std::str::from_utf8(digits).ok()?, 8).ok()?;
+    Some(match mode & 0o170_000 {
+        0o100_000 if mode & 0o100 != 0 => Mode::Executable,
+        0o100_000 => Mode::File,
+        0o120_000 => Mode::Link,
+        0o040_000 => Mode::Directory,
+        _ => Mode::Submodule,
+    })
 }
 
 #[cfg(test)]
@@ -265,6 +270,26 @@ mod tests {
         assert!(objects.differing("HEAD", "none", 9).is_err());
     }
 
+    #[test]
+    fn modes_are_what_git_takes_them_for() {
+        for (digits, expected) in [
+            ("40000", Some(Mode::Directory)),
+            ("040000", Some(Mode::Directory)),
+            ("40755", Some(Mode::Directory)),
+            ("100644", Some(Mode::File)),
+            ("100664", Some(Mode::File)),
+            ("100755", Some(Mode::Executable)),
+            ("100775", Some(Mode::Executable)),
+            ("120777", Some(Mode::Link)),
+            ("160000", Some(Mode::Submodule)),
+            ("20000", Some(Mode::Submodule)),
+            ("", None),
+            ("8", None),
+        ] {
+            assert_eq!(mode(digits.as_bytes()), expected, "{digits}");
+        }
+    }
+
     /// Twenty trees that stand for a million million directories.
     #[test]
     fn directories_beyond_number_are_too_much() {
@@ -272,8 +297,8 @@ mod tests {
         let repository = env.repository("project");
         repository.write("file", "x");
         repository.commit("start");
-        let made = |entries: &str| {
-            let script = format!("printf '{entries}' | git mktree");
+        let made_of = |lines: &str| {
+            let script = format!("{lines} | git mktree");
             let made = std::process::Command::new("sh")
                 .args(["-c", &script])
                 .current_dir(repository.path())
@@ -281,12 +306,21 @@ mod tests {
                 .unwrap();
             String::from_utf8(made.stdout).unwrap().trim().to_owned()
         };
+        let made = |entries: &str| made_of(&format!("printf '{entries}'"));
         let mut tree = made("");
         for _ in 0..20 {
             let entries = ["a", "b", "c", "d"].map(|it| format!("040000 tree {tree}\\t{it}\\n"));
             tree = made(&entries.concat());
         }
         let objects = Objects::of(&repository.path().join(".git"));
+        assert_eq!(objects.differing("HEAD", &tree, 1_000).unwrap(), Bounded::TooMuch);
+        assert_eq!(objects.paths(&tree, 1 << 20).unwrap(), Bounded::TooMuch);
+        // Broad instead of deep: few of them are read before it is too much.
+        let mut tree = made("");
+        for _ in 0..2 {
+            let names = format!("seq 100000 | sed 's/.*/040000 tree {tree}\\t&/'");
+            tree = made_of(&names);
+        }
         assert_eq!(objects.differing("HEAD", &tree, 1_000).unwrap(), Bounded::TooMuch);
         assert_eq!(objects.paths(&tree, 1 << 20).unwrap(), Bounded::TooMuch);
     }

@@ -79,7 +79,7 @@ fn without_sockets(config: &config::Sandbox, boundary: Boundary) -> Result<Bound
 pub(super) const UNCOUNTED: &str = "a limit on processes";
 
 const ACCEPT_WATCHING: &str = "`sandbox: {process_limit: watched}` in blueflame.yaml accepts that \
-    processes are only looked at ten times a second; an ordinary user needs no such thing";
+    processes are only looked at, up to ten times a second; an ordinary user needs no such thing";
 
 fn hints(mode: SandboxMode, failure: Failure) -> Failure {
     let failure = failure.hint(

@@ -129,15 +129,13 @@ pub fn ends_of_children() -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(number) })
 }
 
-/// Has a descriptor of [`ends_of_children`] wait for the next one.
+/// Has a descriptor of [`ends_of_children`] wait for the next one. Those who keep telling
+/// it the same do not keep anybody here.
 pub fn take_note(ends: &OwnedFd) -> io::Result<()> {
     let mut told = [0; size_of::<libc::signalfd_siginfo>()];
-    loop {
-        match rustix::io::read(ends, &mut told) {
-            Ok(_) | Err(rustix::io::Errno::INTR) => {}
-            Err(rustix::io::Errno::AGAIN) => return Ok(()),
-            Err(error) => return Err(error.into()),
-        }
+    match rustix::io::read(ends, &mut told) {
+        Ok(_) | Err(rustix::io::Errno::INTR | rustix::io::Errno::AGAIN) => Ok(()),
+        Err(error) => Err(error.into()),
     }
 }
 

@@ -24,12 +24,13 @@ use crate::git::tree_object::{Entry, Mode};
 const MOST_FILES: usize = 200;
 const MOST_BYTES: u64 = 16 << 20;
 
-/// Whether nothing in the workspace differs from `head`.
-pub(super) fn holds(
-    objects: &Objects,
-    workspace: &Workspace,
-    head: &Oid,
-) -> Result<bool, GitError> {
+/// Whether nothing in the workspace differs from `head`, for certain.
+pub(super) fn holds(objects: &Objects, workspace: &Workspace, head: &Oid) -> bool {
+    // What the checkout beneath is of may be gone, which is none of the agent's doing.
+    looked(objects, workspace, head).unwrap_or(false)
+}
+
+fn looked(objects: &Objects, workspace: &Workspace, head: &Oid) -> Result<bool, GitError> {
     let Some(layers) = Layers::of(&workspace.path) else { return Ok(false) };
     let Some(beneath) = bases::beneath(&layers) else { return Ok(false) };
     let touched = layers.all_touched();
@@ -85,8 +86,7 @@ impl Looking<'_> {
 
     /// The same for a directory through which nothing is seen.
     fn is_directory(&mut self, path: &Path, oid: &Oid) -> Result<bool, GitError> {
-        let Bounded::Whole(trees) = self.objects.trees(&[oid.as_str()])? else { return Ok(false) };
-        let Some(mut tree) = trees.into_iter().next() else { return Ok(false) };
+        let Bounded::Whole(mut tree) = self.objects.tree(oid.as_str())? else { return Ok(false) };
         let Ok(entries) = fs::read_dir(self.changes.join(path)) else { return Ok(false) };
         for entry in entries {
             let Ok(entry) = entry else { return Ok(false) };

@@ -74,7 +74,7 @@ impl Workspaces {
         if !violations.is_empty() {
             return Err(HarvestError::OutOfBounds { violations });
         }
-        let uncommitted = if as_committed::holds(&self.objects, workspace, &head)? {
+        let uncommitted = if as_committed::holds(&self.objects, workspace, &head) {
             Vec::new()
         } else {
             uncommitted::find(&self.plain, workspace, &head)?

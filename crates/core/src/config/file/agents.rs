@@ -271,8 +271,8 @@ pub enum ProcessLimit {
     /// The kernel; where it does not, nothing is started.
     #[default]
     Kernel,
-    /// The kernel where it does, and else a look ten times a second, which a quick
-    /// fork bomb outruns for a moment.
+    /// The kernel where it does, and else a look up to ten times a second, which a
+    /// quick fork bomb outruns for a moment.
     Watched,
 }
 
