@@ -39,9 +39,9 @@ const BLUEFLAME: &str = env!("CARGO_BIN_EXE_blueflame");
 const FILES: u32 = 50_000;
 const MORE_FILES: u32 = 60_000;
 const EACH: u32 = 8;
-const CHECKOUTS: u32 = 2;
+const CHECKOUTS: u32 = 1;
 const AT_ONCE: u32 = 1000;
-const ROUNDS: usize = 9;
+const ROUNDS: usize = 7;
 const THREADS: usize = 16;
 
 struct Scene {
@@ -85,6 +85,7 @@ fn main() {
     }
     scene.touched();
     scene.crowd();
+    scene.remove();
 }
 
 /// Each of some workspaces.
@@ -238,6 +239,18 @@ impl Scene {
         git.arg("__within").arg(&workspace.path).args(["git", "-C"]).arg(&workspace.path);
         let output = git.args(["status", "--porcelain", "--ignored", "-uall"]).output().unwrap();
         assert_eq!(String::from_utf8_lossy(&output.stdout).lines().count(), 3);
+    }
+
+    /// Half a million files take their time, also to be removed.
+    fn remove(self) {
+        let trees = fs::read_dir(self.env.path("project/.trees/.bases")).unwrap().flatten();
+        let linked = (0..EACH).map(|number| self.env.path(format!("linked-{number}")));
+        let places: Vec<PathBuf> = trees.map(|it| it.path()).chain(linked).collect();
+        thread::scope(|scope| {
+            for half in places.chunks(places.len().div_ceil(2)) {
+                scope.spawn(|| half.iter().for_each(|it| drop(fs::remove_dir_all(it))));
+            }
+        });
     }
 
     fn crowd(&self) {

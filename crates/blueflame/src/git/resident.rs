@@ -23,15 +23,14 @@ use crate::child_end;
 /// No answer takes longer, or it is given up.
 const DEADLINE: Duration = Duration::from_secs(60);
 
-/// How many that have nothing to do are kept.
-const KEPT: usize = 2;
-
 /// All that answer the same kind of question about one repository.
 #[derive(Debug)]
 pub(super) struct Residents {
     git_dir: PathBuf,
     words: &'static [&'static str],
-    idle: Mutex<Vec<Resident>>,
+    /// One that has nothing to do. No more of them are kept: who is asked while it
+    /// answers somebody else is started for that.
+    idle: Mutex<Option<Resident>>,
 }
 
 impl Residents {
@@ -52,15 +51,13 @@ impl Residents {
         question: impl FnOnce(&mut Resident) -> Result<T, E>,
     ) -> Result<T, E> {
         let idle = || self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = idle().take();
         // One that was killed while it had nothing to do is no loss.
-        let mut kept = std::iter::from_fn(|| idle().pop());
-        let kept = kept.find_map(|mut git| git.lives().then_some(git));
+        let kept = kept.and_then(|mut git| git.lives().then_some(git));
         let mut git = kept.map_or_else(|| self.start(), Ok)?;
         let answer = question(&mut git)?;
-        let mut idle = idle();
-        if idle.len() < KEPT {
-            idle.push(git);
-        }
+        let another = idle().replace(git);
+        drop(another);
         Ok(answer)
     }
 
@@ -218,7 +215,7 @@ mod tests {
         let (first, answer) = ask().unwrap();
         assert_eq!(answer, "HEAD missing");
         assert_eq!(ask().unwrap().0, first, "the same one");
-        residents.idle.lock().unwrap()[0].kill();
+        residents.idle.lock().unwrap().as_mut().unwrap().kill();
         let (second, answer) = ask().unwrap();
         assert!(second != first && answer == "HEAD missing");
         let failed = residents.ask(|git| Err::<(), _>(git.strange("?")));

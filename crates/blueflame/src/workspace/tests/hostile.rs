@@ -242,6 +242,21 @@ fn a_branch_that_is_gone_or_rewound_is_refused() {
     assert!(matches!(scene.harvest(), Err(HarvestError::BranchGone { .. })));
 }
 
+/// It says so where git does not look, and nobody else does either.
+#[test]
+fn a_commit_that_only_seems_to_continue_the_start_is_refused() {
+    let env = TestEnv::new();
+    let scene = Scene::new(&env);
+    scene.agent(
+        "start=$(git rev-parse HEAD); tree=$(git rev-parse HEAD^{tree})
+         alone=$(git commit-tree -m alone $tree)
+         forged=$(git cat-file commit $alone | sed \"/^committer/a parent $start\" |
+             git hash-object -t commit -w --stdin --literally)
+         git update-ref $branch $forged",
+    );
+    assert!(matches!(scene.harvest(), Err(HarvestError::Rewound { .. })));
+}
+
 #[test]
 fn more_commits_than_anyone_would_look_at_are_refused() {
     let env = TestEnv::new();
