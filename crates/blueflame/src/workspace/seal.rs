@@ -1,12 +1,12 @@
 //! How a tree of files is known again: a mark of all that is in it, taken without
 //! reading a file.
 
-use std::ffi::OsString;
-use std::fs;
+use std::ffi::{CString, OsStr};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, statat};
 
 use crate::at_once;
 
@@ -38,26 +38,31 @@ struct Listed {
     below: Vec<PathBuf>,
 }
 
+/// The kernel is asked once for each entry, by its name in the open directory.
 fn listed(root: &Path, directory: &Path) -> io::Result<Listed> {
-    let mut entries: Vec<(OsString, fs::Metadata)> = Vec::new();
-    for entry in fs::read_dir(root.join(directory))? {
-        let entry = entry?;
-        entries.push((entry.file_name(), entry.metadata()?));
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let opened = rustix::fs::open(root.join(directory), flags, Mode::empty())?;
+    let mut names: Vec<CString> = Vec::new();
+    for entry in Dir::read_from(&opened)? {
+        names.push(entry?.file_name().to_owned());
     }
-    entries.sort_by(|(one, _), (other, _)| one.cmp(other));
+    names.sort_unstable();
     let mut bytes = directory.as_os_str().as_bytes().to_vec();
     let mut below = Vec::new();
-    for (name, found) in entries {
+    for name in names.iter().filter(|name| ![c".", c".."].contains(&name.as_c_str())) {
+        let found = statat(&opened, name, AtFlags::SYMLINK_NOFOLLOW)?;
         bytes.push(0);
         bytes.extend(name.as_bytes());
         bytes.push(0);
-        bytes.extend(found.mode().to_le_bytes());
-        if found.is_dir() {
-            below.push(directory.join(name));
+        bytes.extend(found.st_mode.to_le_bytes());
+        if FileType::from_raw_mode(found.st_mode).is_dir() {
+            below.push(directory.join(OsStr::from_bytes(name.as_bytes())));
         } else {
-            let times = [found.mtime(), found.mtime_nsec(), found.ctime(), found.ctime_nsec()];
-            bytes.extend(found.size().to_le_bytes());
-            bytes.extend(times.into_iter().flat_map(i64::to_le_bytes));
+            bytes.extend(found.st_size.to_le_bytes());
+            bytes.extend(found.st_mtime.to_le_bytes());
+            bytes.extend(found.st_mtime_nsec.to_le_bytes());
+            bytes.extend(found.st_ctime.to_le_bytes());
+            bytes.extend(found.st_ctime_nsec.to_le_bytes());
         }
     }
     Ok(Listed { mark: blake3::hash(&bytes), below })
@@ -65,7 +70,7 @@ fn listed(root: &Path, directory: &Path) -> io::Result<Listed> {
 
 #[cfg(test)]
 mod tests {
-    use std::fs::{File, FileTimes, Permissions};
+    use std::fs::{self, File, FileTimes, Permissions};
     use std::os::unix::fs::{PermissionsExt, symlink};
     use std::thread;
     use std::time::Duration;
