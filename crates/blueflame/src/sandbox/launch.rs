@@ -257,18 +257,11 @@ fn attend(program: i32, mut watch: Watch, lifeline: &OwnedFd) -> io::Result<End>
         if let Some(excess) = watch.excess() {
             return Ok(End::Excess(excess.to_string()));
         }
-        let patience = watch.rest().map(Timespec::try_from);
-        let patience = patience.transpose().map_err(io::Error::other)?;
-        let mut events = [&ends, lifeline].map(|fd| PollFd::new(fd, PollFlags::IN));
-        match poll(&mut events, patience.as_ref()) {
-            Ok(_) | Err(rustix::io::Errno::INTR) => {}
-            Err(error) => return Err(error.into()),
-        }
-        let [ended, alone] = events.map(|event| event.revents());
-        if !alone.is_empty() {
+        let [ended, alone] = watch.wait_for([&ends, lifeline])?;
+        if alone {
             return Ok(End::Killed(libc::SIGKILL));
         }
-        if !ended.is_empty() {
+        if ended {
             syscalls::take_note(&ends)?;
         }
     }

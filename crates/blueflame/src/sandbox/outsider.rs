@@ -7,7 +7,6 @@ use std::io::{self, Read, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::time::Duration;
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{
     DumpableBehavior, Pid, PidfdFlags, Signal, WaitOptions, pidfd_open, set_dumpable_behavior,
     set_parent_process_death_signal, setsid, waitpid,
@@ -101,20 +100,11 @@ fn attend(plan: &Plan, child: i32, questions: OwnedFd, starter: &OwnedFd) -> io:
     // Of all that the user of this process has, the kernel counts together.
     let mut watch = Watch::over(plan, Whom::Descendants, Counted::ByUs);
     loop {
-        let patience = watch.rest().map(Timespec::try_from);
-        let patience = patience.transpose().map_err(io::Error::other)?;
-        let mut events = [&running, starter].map(|fd| PollFd::new(fd, PollFlags::IN));
-        match poll(&mut events, patience.as_ref()) {
-            Ok(_) | Err(rustix::io::Errno::INTR) => {}
-            Err(error) => return Err(error.into()),
-        }
-        let [ended, alone] = events.map(|event| event.revents());
-        if !alone.is_empty() {
+        let [ended, alone] = watch.wait_for([&running, starter])?;
+        if alone {
             return Ok(End::Killed(libc::SIGKILL));
         }
-        if !ended.is_empty()
-            && let Ok(Some((_, status))) = waitpid(Some(child), WaitOptions::NOHANG)
-        {
+        if ended && let Ok(Some((_, status))) = waitpid(Some(child), WaitOptions::NOHANG) {
             return Ok(match (status.exit_status(), status.terminating_signal()) {
                 (Some(code), _) => End::Exited(code),
                 (None, signal) => End::Killed(signal.unwrap_or(libc::SIGKILL)),

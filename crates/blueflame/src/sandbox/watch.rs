@@ -5,17 +5,20 @@
 //! look, as fast as this machine is, and not before.
 
 use std::fs;
+use std::io;
 use std::num::NonZero;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rustix::event::{PollFd, PollFlags};
 use rustix::process::getuid;
 
 use super::disk::Disk;
 use super::plan::{Limits, Plan};
 use super::unmapped::Unmapped;
-use crate::process_tree;
+use crate::{child_end, process_tree};
 
 /// The shortest and the longest time between two looks.
 const SHORT: Duration = Duration::from_millis(100);
@@ -91,18 +94,24 @@ impl Watch {
         Watch { limits, whom, disk, unmapped, processors, next: Instant::now() + SHORT }
     }
 
-    /// How long it is until the next look. `None` if there is nothing to look at.
-    pub(super) fn rest(&self) -> Option<Duration> {
+    /// Waits until something can be read from one of these, or until the next look, and
+    /// says which of them it is.
+    pub(super) fn wait_for(&self, events: [&OwnedFd; 2]) -> io::Result<[bool; 2]> {
+        let mut events = events.map(|fd| PollFd::new(fd, PollFlags::IN));
+        child_end::wait_for_any(&mut events, self.next_look())?;
+        Ok(events.map(|event| !event.revents().is_empty()))
+    }
+
+    /// When the next look is. `None` if there is nothing to look at.
+    fn next_look(&self) -> Option<Instant> {
         let Limits { memory_mb, disk_mb, processes, .. } = &self.limits;
-        [memory_mb, disk_mb, processes]
-            .iter()
-            .any(|limit| limit.is_some())
-            .then(|| self.next.saturating_duration_since(Instant::now()))
+        let limited = [memory_mb, disk_mb, processes].iter().any(|limit| limit.is_some());
+        limited.then_some(self.next)
     }
 
     /// Which limit is passed, if it is time for a look.
     pub(super) fn excess(&mut self) -> Option<Excess> {
-        if self.rest().is_none_or(|rest| !rest.is_zero()) {
+        if self.next_look().is_none_or(|next| next > Instant::now()) {
             return None;
         }
         let processes = self.whom.processes();
