@@ -9,13 +9,14 @@ use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use blueflame_core::config::{self, Config, file::ConfigFile};
-use blueflame_core::ids::Role;
+use blueflame_core::ids::{Oid, Role};
 use blueflame_core::yaml::{Limits, Problem, Severity, Spanned, closest, one_of};
 use blueflame_gateway::prices;
 
 use crate::diagnostics;
 use crate::failure::{Failure, Kind};
-use crate::git::{Git, GitError};
+use crate::git::{Git, GitError, Roots};
+use crate::store::Store;
 
 /// The name that is looked for in the root of the repository.
 pub const DEFAULT_NAME: &str = "blueflame.yaml";
@@ -34,6 +35,10 @@ pub struct Loaded {
     pub fingerprint: String,
     /// The root of the repository to work on.
     pub repository: PathBuf,
+    /// The git directory that all its checkouts share.
+    pub common: PathBuf,
+    /// Where its base branch is; `None` if that cannot be looked up.
+    pub base: Option<Oid>,
     /// What was assumed for a file of an older version.
     pub notes: Vec<String>,
 }
@@ -45,14 +50,24 @@ pub fn load(given: Option<&Path>) -> Result<Loaded, Failure> {
         Some(path) => (path.to_owned(), None),
         None => default_path()?,
     };
+    load_from(path, here, given.is_none())
+}
+
+/// Loads the default file; `None` if there is none.
+pub fn load_if_any() -> Result<Option<Loaded>, Failure> {
+    let (path, here) = default_path()?;
+    if path.exists() { load_from(path, here, true).map(Some) } else { Ok(None) }
+}
+
+fn load_from(path: PathBuf, here: Option<Roots>, by_default: bool) -> Result<Loaded, Failure> {
     let name = shown_name(&path);
-    let bytes = read(&path, &name, given.is_none())?;
+    let bytes = read(&path, &name, by_default)?;
     let mut reading = config::read(&bytes);
-    let mut repository = None;
+    let mut around = None;
     if let Some(file) = &reading.file {
         let directory = path.parent().filter(|dir| !dir.as_os_str().is_empty());
-        let (root, found) = look_around(file, directory.unwrap_or(Path::new(".")), here);
-        repository = root;
+        let (seen, found) = look_around(file, directory.unwrap_or(Path::new(".")), here);
+        around = seen;
         let known: Vec<String> = reading.problems.iter().map(|p| p.path.clone()).collect();
         reading.problems.extend(found.into_iter().filter(|p| !known.contains(&p.path)));
         if let Some(config) = &reading.config {
@@ -62,14 +77,22 @@ pub fn load(given: Option<&Path>) -> Result<Loaded, Failure> {
     reading.problems.sort_by_key(|problem| problem.span.map_or(usize::MAX, |span| span.start));
     diagnostics::show(&reading.problems, &name, &bytes);
     let broken = reading.problems.iter().any(|problem| problem.severity == Severity::Error);
-    match (reading.config, reading.file, repository) {
-        (Some(config), Some(file), Some(repository)) if !broken => {
+    match (reading.config, reading.file, around) {
+        (Some(config), Some(file), Some(Around { roots, base })) if !broken => {
             let fingerprint = fingerprint(&bytes);
             let notes = reading.notes;
-            Ok(Loaded { config, file, path, name, fingerprint, repository, notes })
+            let Roots { work_tree: repository, common } = roots;
+            Ok(Loaded { config, file, path, name, fingerprint, repository, common, base, notes })
         }
         // The problems were shown already.
         _ => Err(Failure::new(Kind::Usage, "")),
+    }
+}
+
+impl Loaded {
+    /// What is kept of the sessions of the repository.
+    pub fn store(&self) -> Store {
+        Store::in_common_dir(&self.common)
     }
 }
 
@@ -78,13 +101,14 @@ pub fn fingerprint(bytes: &[u8]) -> String {
     blake3::hash(bytes).to_hex()[..16].to_owned()
 }
 
-/// The default file, and the root of the repository that it is in, if it is in one.
-fn default_path() -> Result<(PathBuf, Option<PathBuf>), Failure> {
+/// The default file, and the repository that it is in, if it is in one.
+fn default_path() -> Result<(PathBuf, Option<Roots>), Failure> {
     let current = std::env::current_dir().map_err(|error| {
         Failure::new(Kind::Usage, format!("the current directory cannot be found: {error}"))
     })?;
-    let root = Git::in_dir(&current).top_level().ok();
-    Ok((root.as_ref().unwrap_or(&current).join(DEFAULT_NAME), root))
+    let roots = Git::in_dir(&current).roots().ok();
+    let directory = roots.as_ref().map_or(&current, |roots| &roots.work_tree);
+    Ok((directory.join(DEFAULT_NAME), roots))
 }
 
 /// The path from here, if the file is below the current directory.
@@ -122,13 +146,19 @@ fn read(path: &Path, name: &str, by_default: bool) -> Result<Vec<u8>, Failure> {
     Ok(bytes)
 }
 
-/// The root of the repository, and what is wrong with it. The root of the one that the
-/// file is in may be known.
+/// The repository as it was found.
+struct Around {
+    roots: Roots,
+    base: Option<Oid>,
+}
+
+/// The repository, and what is wrong with it. Where the one is that the file is in may
+/// be known.
 fn look_around(
     file: &ConfigFile,
     directory: &Path,
-    here: Option<PathBuf>,
-) -> (Option<PathBuf>, Vec<Problem>) {
+    here: Option<Roots>,
+) -> (Option<Around>, Vec<Problem>) {
     let repo = &file.project.repo;
     let dir = directory.join(&repo.value);
     let about_repo = |message: String, hint: &str| {
@@ -139,8 +169,8 @@ fn look_around(
         return (None, about_repo(format!("is not a directory, got `{}`", repo.value), hint));
     }
     let here = here.filter(|_| repo.value == ".");
-    let root = match here.map_or_else(|| Git::in_dir(&dir).top_level(), Ok) {
-        Ok(root) => root,
+    let roots = match here.map_or_else(|| Git::in_dir(&dir).roots(), Ok) {
+        Ok(roots) => roots,
         Err(GitError::NotARepository { .. }) => {
             let message = format!("is not a git repository, got `{}`", repo.value);
             return (None, about_repo(message, "run `git init` there, or name another directory"));
@@ -150,16 +180,17 @@ fn look_around(
             return (None, about_repo(message, "`git status` in that directory must work"));
         }
     };
-    let problems = missing_branch(&Git::in_dir(&root), &file.project.base_branch);
-    (Some(root), problems.into_iter().collect())
+    let (base, problem) = base(&Git::in_dir(&roots.work_tree), &file.project.base_branch);
+    (Some(Around { roots, base }), Vec::from_iter(problem))
 }
 
-fn missing_branch(git: &Git, branch: &Spanned<String>) -> Option<Problem> {
+/// Where the base branch is, or why that is not known.
+fn base(git: &Git, branch: &Spanned<String>) -> (Option<Oid>, Option<Problem>) {
     let problem =
         |message: String| Problem::error("project.base_branch", message).at(branch.span, "");
-    match git.has_branch(branch) {
-        Ok(true) => None,
-        Ok(false) => {
+    let missing = match git.branch(branch) {
+        Ok(Some(commit)) => return (Some(commit), None),
+        Ok(None) => {
             let branches = git.branches().unwrap_or_default();
             let known = || branches.iter().map(String::as_str);
             let hint = if branches.is_empty() {
@@ -170,14 +201,15 @@ fn missing_branch(git: &Git, branch: &Spanned<String>) -> Option<Problem> {
                 format!("the repository has {}", one_of(known().take(5)))
             };
             let message = format!("does not exist in the repository, got `{}`", branch.value);
-            Some(problem(message).hint(hint))
+            problem(message).hint(hint)
         }
         // That is no fault of the configuration; whoever needs the branch asks again.
-        Err(error) => Some(
+        Err(error) => {
             Problem::warning("project.base_branch", format!("cannot be looked up: {error}"))
-                .at(branch.span, ""),
-        ),
-    }
+                .at(branch.span, "")
+        }
+    };
+    (None, Some(missing))
 }
 
 /// Models that are charged like the dearest one, where a budget is in dollars.

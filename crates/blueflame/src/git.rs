@@ -11,10 +11,12 @@ mod resident;
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::io;
-use std::os::unix::ffi::OsStringExt;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
+
+use blueflame_core::ids::Oid;
 
 pub use call::{Answer, Call};
 pub use object_format::ObjectFormat;
@@ -47,6 +49,15 @@ pub enum GitError {
     TooSlow { command: String, seconds: u64 },
     #[error("`git {command}` answered what we do not understand: `{answer}`")]
     Strange { command: String, answer: String },
+}
+
+/// Where a repository is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Roots {
+    /// The root of the work tree.
+    pub work_tree: PathBuf,
+    /// The directory that all work trees of the repository share.
+    pub common: PathBuf,
 }
 
 /// git, run in one directory.
@@ -83,6 +94,22 @@ impl Git {
         self.path(&["rev-parse", "--show-toplevel"])
     }
 
+    /// The root of the work tree that the directory belongs to, and the directory that
+    /// all work trees of the repository share.
+    pub fn roots(&self) -> Result<Roots, GitError> {
+        let words = ["rev-parse", "--path-format=absolute", "--show-toplevel", "--git-common-dir"];
+        let answer = self.bytes(&words)?;
+        let lines: Vec<&[u8]> = answer.split(|byte| *byte == b'\n').collect();
+        let path = |bytes: &[u8]| PathBuf::from(OsStr::from_bytes(bytes));
+        match lines[..] {
+            [work_tree, common, b""] => {
+                Ok(Roots { work_tree: path(work_tree), common: path(common) })
+            }
+            // One of them has a line break in its name.
+            _ => Ok(Roots { work_tree: self.top_level()?, common: self.common_dir()? }),
+        }
+    }
+
     /// The directory that all work trees of the repository share.
     pub fn common_dir(&self) -> Result<PathBuf, GitError> {
         self.path(&["rev-parse", "--path-format=absolute", "--git-common-dir"])
@@ -94,12 +121,19 @@ impl Git {
         self.path(&["rev-parse", "--path-format=absolute", "--git-dir"])
     }
 
-    /// Whether a local branch exists and points at a commit.
-    pub fn has_branch(&self, name: &str) -> Result<bool, GitError> {
+    /// The commit that a local branch points at; `None` if there is no such branch.
+    pub fn branch(&self, name: &str) -> Result<Option<Oid>, GitError> {
         let commit = format!("refs/heads/{name}^{{commit}}");
-        let output =
-            self.run(&["rev-parse", "--verify", "--quiet", "--end-of-options", &commit])?;
-        Ok(output.if_any()?.is_some())
+        let words = ["rev-parse", "--verify", "--quiet", "--end-of-options", &commit];
+        let Some(answer) = self.run(&words)?.if_any()? else { return Ok(None) };
+        let said = String::from_utf8_lossy(&answer);
+        match Oid::new(said.trim()) {
+            Ok(commit) => Ok(Some(commit)),
+            Err(_) => Err(GitError::Strange {
+                command: "rev-parse".to_owned(),
+                answer: said.trim().to_owned(),
+            }),
+        }
     }
 
     /// The names of all local branches, most recently used first.
@@ -228,7 +262,7 @@ mod tests {
         let top = Git::in_dir(&below).top_level().unwrap();
         assert_eq!(top.canonicalize().unwrap(), dir.path().canonicalize().unwrap());
         // A branch without a commit does not exist yet.
-        assert!(!git.has_branch("trunk").unwrap());
+        assert_eq!(git.branch("trunk").unwrap(), None);
         let commit = [
             "-c",
             "user.name=T",
@@ -241,9 +275,25 @@ mod tests {
             "first",
         ];
         assert!(git.run(&commit).unwrap().status.success());
-        assert!(git.has_branch("trunk").unwrap());
-        assert!(!git.has_branch("main").unwrap());
+        let head = git.answer(&["rev-parse", "HEAD"]).unwrap();
+        assert_eq!(git.branch("trunk").unwrap().unwrap().as_str(), head.trim());
+        assert_eq!(git.branch("main").unwrap(), None);
         assert_eq!(git.branches().unwrap(), ["trunk"]);
+    }
+
+    #[test]
+    fn both_roots_are_found_at_once_whatever_their_names() {
+        let dir = tempfile::tempdir().unwrap();
+        for name in ["plain", "with a\nline break", "ends with one\n"] {
+            let root = dir.path().canonicalize().unwrap().join(name);
+            std::fs::create_dir_all(root.join("below")).unwrap();
+            let git = Git::in_dir(&root);
+            assert!(git.run(&["init", "-q"]).unwrap().status.success());
+            let roots = Git::in_dir(root.join("below")).roots().unwrap();
+            assert_eq!(roots, Roots { common: root.join(".git"), work_tree: root });
+        }
+        let nowhere = Git::in_dir(dir.path()).roots();
+        assert!(matches!(nowhere, Err(GitError::NotARepository { .. })), "{nowhere:?}");
     }
 
     #[test]

@@ -13,26 +13,20 @@ use crate::cli::{Cleanup, Common};
 use crate::config_file;
 use crate::failure::{Failure, Kind};
 use crate::file_system::Remote;
-use crate::git::Git;
-use crate::git::objects::Objects;
-use crate::landing::Landing;
 use crate::narrate::plain;
 use crate::repo_lock::{self, Holder, LockError, Presence, RepoLock};
 use crate::session;
-use crate::store::{Store, StoreError};
+use crate::store::Store;
 
 pub fn run(arguments: &Cleanup, common: &Common) -> Result<(), Failure> {
     let loaded = config_file::load(common.config.as_deref())?;
     let (config, repository) = (&loaded.config, &loaded.repository);
-    let common = Git::in_dir(repository).common_dir().map_err(StoreError::from)?;
-    let store = Store::in_common_dir(&common);
+    let store = loaded.store();
     let lock = if arguments.dry_run { only_look(&store)? } else { hold(&store)? };
-    let landing = Landing::over(Objects::of(&common));
-    let base = landing.branch(&config.project.base_branch);
     let sweep = Sweep {
-        common,
+        common: loaded.common.clone(),
         trees: repository.join(config.project.worktree_dir.as_str()),
-        base: base.map_err(|error| Failure::new(Kind::Internal, error))?,
+        base: loaded.base.clone(),
         now: Timestamp::now(),
         keep_logs: SignedDuration::from_hours(24 * i64::from(arguments.keep_logs)),
         keep_log_bytes: arguments.keep_logs_mb.saturating_mul(1_000_000),

@@ -6,11 +6,10 @@ use blueflame_core::config::{self, SandboxMode};
 
 use super::here;
 use crate::cli::{Common, Doctor};
-use crate::config_file::{self, DEFAULT_NAME, Loaded};
+use crate::config_file::{self, Loaded};
 use crate::doctor::{self, Place, Standing};
 use crate::failure::{Failure, Kind};
 use crate::file_system::Remote;
-use crate::git::Git;
 use crate::prove;
 use crate::stderr::eprintln;
 use crate::stdout;
@@ -23,8 +22,7 @@ pub fn run(arguments: &Doctor, common: &Common) -> Result<(), Failure> {
     let loaded = match &common.config {
         Some(path) => Some(config_file::load(Some(path))?),
         // One that is not there is a finding; what is wrong with one is shown.
-        None if is_configured(&directory) => config_file::load(None).ok(),
-        None => None,
+        None => config_file::load_if_any().ok().flatten(),
     };
     if arguments.prove {
         return prove(arguments, &directory, loaded.as_ref());
@@ -70,8 +68,7 @@ fn prove(arguments: &Doctor, directory: &Path, loaded: Option<&Loaded>) -> Resul
     } else {
         stdout::write(&prove::page(&proof, &trials))?;
     }
-    let repository = loaded.map_or(directory, |loaded| &loaded.repository);
-    match Store::find(repository) {
+    match loaded.map_or_else(|| Store::find(directory), |loaded| Ok(loaded.store())) {
         Ok(store) => {
             let store = store.for_writing(Remote::Refuse)?;
             let path = prove::record::keep(store.store(), &proof, &trials)
@@ -90,9 +87,4 @@ fn prove(arguments: &Doctor, directory: &Path, loaded: Option<&Loaded>) -> Resul
         SandboxMode::Landlock | SandboxMode::Off => failure
             .hint("`sandbox: {mode: namespaces}` in the configuration is the strongest boundary"),
     })
-}
-
-fn is_configured(directory: &Path) -> bool {
-    let root = Git::in_dir(directory).top_level();
-    root.is_ok_and(|root| root.join(DEFAULT_NAME).exists())
 }

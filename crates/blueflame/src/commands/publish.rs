@@ -19,7 +19,7 @@ use crate::store::{SessionDir, Store};
 
 pub fn run(arguments: &Publish, common: &Common) -> Result<(), Failure> {
     let loaded = config_file::load(common.config.as_deref())?;
-    let store = Store::find(&loaded.repository)?;
+    let store = loaded.store();
     let Some(directory) = chosen(&store, arguments.session.as_deref())? else {
         if let Presence::Somebody(holder) = repo_lock::look(&store)? {
             return Err(LockError::Held { holder }.into());

@@ -11,7 +11,7 @@ use super::{named_config, place};
 use crate::cli::{Common, Replay};
 use crate::config_file::{self, Loaded};
 use crate::failure::{Failure, Kind};
-use crate::git::Git;
+use crate::git::{Git, Roots};
 use crate::history;
 use crate::projections::Projections;
 use crate::report::{self, Scene};
@@ -66,9 +66,7 @@ pub fn run(arguments: &Replay, common: &Common) -> Result<(), Failure> {
 }
 
 fn rebuild(place: PathBuf, named: Option<Loaded>, state: &State) -> Result<Vec<PathBuf>, Failure> {
-    let git = Git::in_dir(place);
-    let work_tree = git.top_level().map_err(StoreError::from)?;
-    let git_dir = git.common_dir().map_err(StoreError::from)?;
+    let Roots { work_tree, common } = Git::in_dir(place).roots().map_err(StoreError::from)?;
     let config = match named {
         None if work_tree.join(config_file::DEFAULT_NAME).exists() => {
             Some(config_file::load(None)?)
@@ -79,5 +77,5 @@ fn rebuild(place: PathBuf, named: Option<Loaded>, state: &State) -> Result<Vec<P
         Some(loaded) => loaded.config.project.tasks_file.to_string(),
         None => ConfigFile::default().project.tasks_file.value,
     };
-    Ok(Projections::new(&work_tree, &git_dir, &tasks_file).write(state)?)
+    Ok(Projections::new(&work_tree, &common, &tasks_file).write(state)?)
 }

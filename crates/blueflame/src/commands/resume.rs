@@ -7,11 +7,10 @@ use crate::cli::{Common, Resume};
 use crate::config_file;
 use crate::failure::Failure;
 use crate::file_system::Remote;
-use crate::store::Store;
 
 pub fn run(arguments: &Resume, common: &Common) -> Result<ExitCode, Failure> {
     let loaded = config_file::load(common.config.as_deref())?;
-    let store = Store::find(&loaded.repository)?;
+    let store = loaded.store();
     let directory = store.resolve(arguments.session.as_deref())?;
     let store = store.for_writing(Remote::Refuse)?;
     let asking = Asking::new(

@@ -25,7 +25,7 @@ const SHOWN: usize = 20;
 
 pub fn run(arguments: &Revert, common: &Common) -> Result<(), Failure> {
     let loaded = config_file::load(common.config.as_deref())?;
-    let store = Store::find(&loaded.repository)?;
+    let store = loaded.store();
     let (id, changeset) = find(&store, &arguments.changeset)?;
     let branch = loaded.config.project.base_branch.clone();
     let directory = store.session(&id);

@@ -37,7 +37,7 @@ use crate::report::summary;
 use crate::sandbox::{self, Boundary};
 use crate::session::site::{Manner, Site};
 use crate::session::{self, Entry, Left, Session, Watch, tidy};
-use crate::store::{SessionDir, Store, WritableStore};
+use crate::store::{SessionDir, WritableStore};
 
 pub fn run(arguments: &Run, common: &Common) -> Result<ExitCode, Failure> {
     let mut loaded = config_file::load(common.config.as_deref())?;
@@ -49,7 +49,7 @@ pub fn run(arguments: &Run, common: &Common) -> Result<ExitCode, Failure> {
     if arguments.dry_run {
         return super::dry_run::show(&loaded, &goal, plan.as_ref(), arguments.json);
     }
-    let store = Store::find(&loaded.repository)?.for_writing(Remote::Refuse)?;
+    let store = loaded.store().for_writing(Remote::Refuse)?;
     let asking = Asking::new(
         arguments.decisions_file.as_deref(),
         arguments.yes,

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 use std::env;
+use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
+use std::thread;
 
 use blueflame_core::config::Config;
 use blueflame_core::ids::{AccountName, Role};
@@ -17,6 +19,7 @@ use crate::config_file::Loaded;
 use crate::executor::{Version, find};
 use crate::failure::Failure;
 use crate::file_system::FileSystem;
+use crate::git::objects::Objects;
 use crate::git::{Git, GitError};
 use crate::landing::Landing;
 use crate::memory::Keeper;
@@ -26,7 +29,6 @@ use crate::people::sheet::count;
 use crate::prove::record;
 use crate::sandbox::{self, Boundary};
 use crate::skills::{self, Person};
-use crate::store::Store;
 use crate::workspace::Making;
 
 /// Merges and diffs are made with what came up to this version.
@@ -45,31 +47,47 @@ pub struct Place<'p> {
 
 /// Looks at everything, in the order in which a person would put it right.
 pub fn examine(place: &Place<'_>, looked: &[Looked]) -> Vec<Finding> {
-    let mut findings = vec![git()];
-    findings.extend(machine());
-    let repository = place.loaded.map_or(place.directory.clone(), |it| it.repository.clone());
-    findings.extend(repository_at(&repository));
-    match place.loaded {
-        Some(loaded) => {
-            findings.push(Finding::good("configuration", loaded.name.clone()));
-            findings.extend(executors::findings(&loaded.config, looked));
-            findings.extend(models(loaded));
-            let boundary = sandbox::choose(&loaded.config.sandbox);
-            findings.push(sandbox(&boundary));
-            // Without a sandbox there can be no session anyway.
-            if let Ok(boundary) = boundary {
-                findings.extend(workspaces(loaded, boundary));
-                findings.extend(proof(loaded, boundary));
-            }
-            findings.push(skills(loaded));
-            findings.extend(memory(loaded));
-            findings.extend(free_memory(&loaded.config));
-        }
-        None => findings.push(Finding::missing(
+    let Some(loaded) = place.loaded else {
+        let mut findings = of_the_ground(place);
+        findings.push(Finding::missing(
             "configuration",
             "there is none that can be used",
             "`blueflame init` writes one; `blueflame config check` says what is wrong with one",
-        )),
+        ));
+        return findings;
+    };
+    thread::scope(|scope| {
+        // The trial takes longest; everything else is looked at beside it.
+        let trial = scope.spawn(|| sandbox::choose(&loaded.config.sandbox));
+        let mut findings = of_the_ground(place);
+        findings.push(Finding::good("configuration", loaded.name.clone()));
+        findings.extend(executors::findings(&loaded.config, looked));
+        findings.extend(models(loaded));
+        let (skills, memory, free) = (skills(loaded), memory(loaded), free_memory(&loaded.config));
+        let boundary = trial.join().unwrap_or_else(|panic| resume_unwind(panic));
+        findings.push(sandbox(&boundary));
+        // Without a sandbox there can be no session anyway.
+        if let Ok(boundary) = boundary {
+            findings.extend(workspaces(loaded, boundary));
+            findings.push(proof(loaded, boundary));
+        }
+        findings.extend([skills, memory]);
+        findings.extend(free);
+        findings
+    })
+}
+
+/// What everything else stands on.
+fn of_the_ground(place: &Place<'_>) -> Vec<Finding> {
+    let mut findings = vec![git()];
+    findings.extend(machine());
+    match place.loaded {
+        Some(Loaded { repository, common, base: Some(_), .. }) => {
+            findings.push(Finding::good("repository", repository.display().to_string()));
+            findings.extend(in_repository(common));
+        }
+        Some(Loaded { repository, .. }) => findings.extend(repository_at(repository)),
+        None => findings.extend(repository_at(&place.directory)),
     }
     findings
 }
@@ -104,9 +122,14 @@ fn repository_at(directory: &Path) -> Vec<Finding> {
             "git commit --allow-empty -m \"chore: begin\"",
         ),
     }];
-    findings.extend(file_system(&common));
-    findings.push(disk(&common));
-    findings.extend(identity(directory));
+    findings.extend(in_repository(&common));
+    findings
+}
+
+fn in_repository(common: &Path) -> Vec<Finding> {
+    let mut findings = Vec::from_iter(file_system(common));
+    findings.push(disk(common));
+    findings.push(identity(common));
     findings
 }
 
@@ -142,9 +165,8 @@ fn gigabytes(bytes: u64) -> f64 {
     bytes as f64 / 1e9
 }
 
-fn identity(repository: &Path) -> Option<Finding> {
-    let landing = Landing::open(repository).ok()?;
-    Some(match landing.person() {
+fn identity(common: &Path) -> Finding {
+    match Landing::over(Objects::of(common)).person() {
         Ok(Some(author)) => {
             Finding::good("identity", format!("{} <{}>", author.name, author.email))
         }
@@ -154,7 +176,7 @@ fn identity(repository: &Path) -> Option<Finding> {
             Some("git config --global user.name \"...\"; git config --global user.email ..."),
         ),
         Err(error) => Finding::warning("identity", error.to_string(), None),
-    })
+    }
 }
 
 /// One for each account that somebody uses.
@@ -234,19 +256,17 @@ fn sandbox(chosen: &Result<Boundary, Failure>) -> Finding {
 
 /// How working copies are made here.
 fn workspaces(loaded: &Loaded, boundary: Boundary) -> Option<Finding> {
-    let common = Git::in_dir(&loaded.repository).common_dir().ok()?;
     let blueflame = std::env::current_exe().ok()?;
     let (worktree, tier) = (&loaded.config.worktree, boundary.tier);
     let trees = loaded.repository.join(loaded.config.project.worktree_dir.as_str());
-    let chosen = Making::choose(worktree, tier, &blueflame, &trees, &common);
+    let chosen = Making::choose(worktree, tier, &blueflame, &trees, &loaded.common);
     Some(Finding::good("workspaces", chosen.to_string()))
 }
 
 /// What the last `doctor --prove` is worth now.
-fn proof(loaded: &Loaded, boundary: Boundary) -> Option<Finding> {
+fn proof(loaded: &Loaded, boundary: Boundary) -> Finding {
     let fix = Some("blueflame doctor --prove");
-    let store = Store::find(&loaded.repository).ok()?;
-    Some(match record::last(&store) {
+    match record::last(&loaded.store()) {
         Err(error) => Finding::warning("proof", error.to_string(), fix),
         Ok(None) => Finding::warning("proof", "nobody has tried what holds here", fix),
         Ok(Some(proof)) => {
@@ -261,7 +281,7 @@ fn proof(loaded: &Loaded, boundary: Boundary) -> Option<Finding> {
                 Finding::warning("proof", says, fix)
             }
         }
-    })
+    }
 }
 
 /// What agents can be taught, who gets it, and what nobody gets.
@@ -278,13 +298,12 @@ fn skills(loaded: &Loaded) -> Finding {
     }
 }
 
-/// Where notes are kept, how many there are, and whether `bd` gets a copy; nothing if
-/// there can be none anyway.
-fn memory(loaded: &Loaded) -> Option<Finding> {
-    let keeper = Keeper::of(&Store::find(&loaded.repository).ok()?);
+/// Where notes are kept, how many there are, and whether `bd` gets a copy.
+fn memory(loaded: &Loaded) -> Finding {
+    let keeper = Keeper::of(&loaded.store());
     let notebook = match keeper.look() {
         Ok(notebook) => notebook,
-        Err(error) => return Some(Finding::warning("memory", error.to_string(), None)),
+        Err(error) => return Finding::warning("memory", error.to_string(), None),
     };
     let says = if notebook.is_empty() {
         "no notes yet".to_owned()
@@ -295,15 +314,15 @@ fn memory(loaded: &Loaded) -> Option<Finding> {
     };
     let Some(config) = &loaded.config.memory else {
         let says = format!("off, by `beads.enabled`: nothing new is remembered; {says}");
-        return Some(Finding::good("memory", says));
+        return Finding::good("memory", says);
     };
     if !config.mirror {
-        return Some(Finding::good("memory", format!("{says}; no copy for `bd`")));
+        return Finding::good("memory", format!("{says}; no copy for `bd`"));
     }
     let path = env::var_os("PATH").unwrap_or_default();
     let place = mirror::Place::of(&loaded.repository);
     let pending = Pending::read(keeper.root());
-    Some(match (mirror::is_agreed(&place, &path), pending) {
+    match (mirror::is_agreed(&place, &path), pending) {
         (Ok(()), None) => Finding::good("memory", format!("{says}; `bd` gets a copy")),
         (Ok(()), Some(Pending { since, why })) => {
             let says = format!("{says}; `bd` is behind since {since}: {why}");
@@ -317,7 +336,7 @@ fn memory(loaded: &Loaded) -> Option<Finding> {
             };
             Finding::warning("memory", format!("{says}; no copy: {why}"), Some(fix))
         }
-    })
+    }
 }
 
 fn free_memory(config: &Config) -> Option<Finding> {

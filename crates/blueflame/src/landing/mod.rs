@@ -30,7 +30,7 @@ mod view;
 #[cfg(test)]
 mod tests;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use blueflame_core::ids::{ChangesetId, Oid, SessionId};
@@ -45,11 +45,11 @@ pub use self::revert::{LandedChangeset, RevertOrder};
 pub use self::tip::Tip;
 pub use self::view::ChangesetView;
 pub use crate::attempt::spec::Author;
+use crate::git::GitError;
 use crate::git::objects::Objects;
 use crate::git::plumbing::Plumbing;
 pub use crate::git::trees::FileStat;
 use crate::git::trees::Signing;
-use crate::git::{Git, GitError};
 
 /// How long someone else's git is waited for.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -131,12 +131,6 @@ pub struct Landing {
 }
 
 impl Landing {
-    /// The repository that a directory belongs to.
-    pub fn open(dir: &Path) -> Result<Self, LandingError> {
-        let common_dir = Git::in_dir(dir).common_dir()?;
-        Ok(Landing::over(Objects::of(&common_dir)))
-    }
-
     /// The repository that has these objects.
     pub fn over(objects: Objects) -> Self {
         let common_dir = objects.git_dir().to_owned();
@@ -176,11 +170,6 @@ impl Landing {
         Ok(row)
     }
 
-    /// Where a branch is, if there is such a branch.
-    pub fn branch(&self, name: &str) -> Result<Option<Oid>, LandingError> {
-        Ok(self.git.commit_at(&branch_ref(name))?)
-    }
-
     /// The commit that a changeset landed as.
     pub fn landed_as(
         &self,
@@ -198,8 +187,14 @@ impl Landing {
 
     /// The person, if git knows them.
     pub fn person(&self) -> Result<Option<Author>, LandingError> {
-        let name = self.setting("user.name", &[])?;
-        let email = self.setting("user.email", &[])?;
+        let call = self.git.call(["config", "-z", "--get-regexp", r"^user\.(name|email)$"]);
+        let Some(ran) = call.as_configured().run()?.if_any()? else { return Ok(None) };
+        // The last word counts, as it does for git.
+        let told = |key: &[u8]| {
+            let values = ran.fields().filter_map(|field| field.strip_prefix(key));
+            values.last().map(|value| String::from_utf8_lossy(value).into_owned())
+        };
+        let (name, email) = (told(b"user.name\n"), told(b"user.email\n"));
         Ok(name.zip(email).map(|(name, email)| Author { name, email }))
     }
 

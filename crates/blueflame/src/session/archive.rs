@@ -15,9 +15,7 @@ pub fn after_cycle(session: &Session) {
         return;
     };
     spawn_blocking(move || {
-        let kept = Store::find(&site.repository)
-            .map_err(Into::into)
-            .and_then(|store| Keeper::of(&store).catch_up(&Terms::of(&config)));
+        let kept = Keeper::of(&Store::in_common_dir(&site.common)).catch_up(&Terms::of(&config));
         let warnings = match kept {
             Ok(caught_up) => caught_up.warnings,
             Err(error) => vec![format!("what the last cycle left to know was not saved: {error}")],

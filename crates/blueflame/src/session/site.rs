@@ -18,7 +18,6 @@ use crate::attempt::spec::Author;
 use crate::config_file::{self, Loaded};
 use crate::executor::{self, find};
 use crate::failure::{Failure, Kind};
-use crate::git::Git;
 use crate::landing::{Landing, LandingError, Tip};
 use crate::memory::Recall;
 use crate::prompts::Project;
@@ -81,9 +80,8 @@ impl Site {
         began: Timestamp,
         manner: Manner,
     ) -> Result<Site, Failure> {
-        let Loaded { config, file, path, repository, fingerprint, .. } = loaded;
+        let Loaded { config, file, path, repository, common, fingerprint, .. } = loaded;
         let missing = |error: &dyn std::fmt::Display| Failure::new(Kind::Missing, error);
-        let common = Git::in_dir(&repository).common_dir().map_err(|error| missing(&error))?;
         let workspaces = Workspaces::new(
             &common,
             &repository,
@@ -105,7 +103,7 @@ impl Site {
             Some((name.to_owned(), key))
         };
         let credentials = config.gateway.credential_variables().filter_map(held).collect();
-        let recordings = recordings(&repository, &config)?;
+        let recordings = recordings(&common, &config)?;
         let project_name = config.project.name.clone().unwrap_or_else(|| {
             repository.file_name().unwrap_or_default().to_string_lossy().into_owned()
         });
@@ -247,11 +245,11 @@ fn programs(config: &Config) -> BTreeMap<ExecutorName, Result<PathBuf, String>> 
 }
 
 /// The traffic to answer from, if the configuration says so.
-fn recordings(repository: &Path, config: &Config) -> Result<Vec<PathBuf>, Failure> {
+fn recordings(common: &Path, config: &Config) -> Result<Vec<PathBuf>, Failure> {
     let config::Upstream::Replay(session) = &config.gateway.upstream else {
         return Ok(Vec::new());
     };
-    let recorded = Store::find(repository)?.session(session).attempts();
+    let recorded = Store::in_common_dir(common).session(session).attempts();
     let entries = std::fs::read_dir(&recorded).map_err(|error| {
         Failure::new(Kind::Missing, format!("`{session}` has no recorded traffic: {error}"))
     })?;

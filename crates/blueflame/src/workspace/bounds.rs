@@ -33,7 +33,7 @@ pub(super) fn steered(workspace: &Workspace, expected: &[(&str, Vec<u8>)]) -> Ve
     };
     let mut found = Vec::new();
     for (name, bytes) in expected {
-        if fs::read(git_dir.join(name)).ok().as_ref() != Some(bytes) {
+        if !git_dir::says(&git_dir.join(name), bytes) {
             found.push(told(name));
         }
     }

@@ -124,8 +124,7 @@ impl Workspaces {
             }
         };
         let git_dir = floor.writable().join(".git");
-        git_dir::make(&git_dir, workspace, &order.start)?;
-        git_dir::write(&git_dir, workspace, &self.plain)?;
+        git_dir::make(&git_dir, workspace, &order.start, &self.plain)?;
         let [wanted, beneath] = self.objects.trees_of([content, &base.commit])?;
         if wanted != beneath {
             let words = ["read-tree", "-m", "-u", base.commit.as_str(), content.as_str()];

@@ -21,31 +21,33 @@ use crate::git::ObjectFormat;
 /// More files than any honest agent leaves in a git directory.
 const MOST_FILES: usize = 500_000;
 
+/// Where a history that was not fetched whole ends.
+const SHALLOW: &str = "shallow";
+
 /// Makes a git directory whose one branch is at a commit, as git would, in few files.
+/// Nobody looks into it before it is whole.
 pub(super) fn make(
     git_dir: &Path,
     workspace: &Workspace,
     start: &Oid,
+    plain: &PlainRepository,
 ) -> Result<(), WorkspaceError> {
-    for name in ["refs", "objects"] {
+    for name in ["", "refs", "objects", "objects/info", "info"] {
         let path = git_dir.join(name);
         fs::create_dir_all(&path).map_err(failed("make", &path))?;
     }
     let branch = format!("refs/heads/{}", workspace.branch);
-    for (name, text) in [
-        ("HEAD", format!("ref: {branch}\n")),
-        (
-            "packed-refs",
-            format!("# pack-refs with: peeled fully-peeled sorted \n{start} {branch}\n"),
-        ),
-    ] {
+    let head = format!("ref: {branch}\n");
+    let packed = format!("# pack-refs with: peeled fully-peeled sorted \n{start} {branch}\n");
+    let of_git = [("HEAD", head.into_bytes()), ("packed-refs", packed.into_bytes())];
+    for (name, bytes) in of_git.into_iter().chain(ours(workspace, plain)?) {
         let path = git_dir.join(name);
-        fs::write(&path, text).map_err(failed("write", &path))?;
+        fs::write(&path, bytes).map_err(failed("write", &path))?;
     }
     Ok(())
 }
 
-/// Writes what is ours into a git directory.
+/// Puts what is ours into a git directory, in place of whatever is there instead.
 pub(super) fn write(
     git_dir: &Path,
     workspace: &Workspace,
@@ -55,32 +57,54 @@ pub(super) fn write(
         let path = path.to_owned();
         move |source| AtomicError { step, path, source }
     };
-    let put = |name: &str, bytes: &[u8]| {
-        atomic_file::replace(&git_dir.join(name), bytes, Durability::Process)
-    };
     for name in ["objects/info", "info"] {
         let path = git_dir.join(name);
         fs::create_dir_all(&path).map_err(failed("make", &path))?;
     }
-    for (name, bytes) in steering(workspace, plain) {
-        put(name, &bytes)?;
+    let ours = ours(workspace, plain)?;
+    for (name, bytes) in &ours {
+        let path = git_dir.join(name);
+        if !says(&path, bytes) {
+            atomic_file::replace(&path, bytes, Durability::Process)?;
+        }
     }
+    if ours.iter().all(|(name, _)| *name != SHALLOW) {
+        let path = git_dir.join(SHALLOW);
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(failed("remove", &path)(error));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Whether a file says exactly this. One that an agent made is only read as far as it
+/// can be that.
+pub(super) fn says(path: &Path, bytes: &[u8]) -> bool {
+    let as_long = |found: fs::Metadata| found.is_file() && found.len() == bytes.len() as u64;
+    fs::symlink_metadata(path).is_ok_and(as_long) && fs::read(path).is_ok_and(|it| it == bytes)
+}
+
+/// All files that are ours, as they should be. One of them is only there if the
+/// person's repository has it.
+fn ours(
+    workspace: &Workspace,
+    plain: &PlainRepository,
+) -> Result<Vec<(&'static str, Vec<u8>)>, AtomicError> {
     let hidden: String =
         workspace.hidden.iter().map(|path| exclude::pattern(path) + "\n").collect();
-    put("info/exclude", hidden.as_bytes())?;
+    let mut ours = Vec::from(steering(workspace, plain));
+    ours.push(("info/exclude", hidden.into_bytes()));
     match fs::read(plain.shallow()) {
-        Ok(bytes) => put("shallow", &bytes),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            let path = git_dir.join("shallow");
-            match fs::remove_file(&path) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                    Err(failed("remove", &path)(error))
-                }
-                _ => Ok(()),
-            }
+        Ok(bytes) => ours.push((SHALLOW, bytes)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(source) => {
+            return Err(AtomicError { step: "read", path: plain.shallow().to_owned(), source });
         }
-        Err(error) => Err(failed("read", plain.shallow())(error)),
     }
+    Ok(ours)
 }
 
 /// The files that git goes by, as they should be.
@@ -192,6 +216,23 @@ fn lost(path: &Path, source: io::Error) -> HarvestError {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_cannot_be_ours_is_not_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        fs::write(at("same"), "ours").unwrap();
+        fs::write(at("other"), "more").unwrap();
+        std::os::unix::fs::symlink(at("same"), at("link")).unwrap();
+        // Reading one would take all memory, and reading the other would never end.
+        fs::File::create(at("huge")).unwrap().set_len(1 << 42).unwrap();
+        let (kind, mode) = (rustix::fs::FileType::Fifo, rustix::fs::Mode::RWXU);
+        rustix::fs::mknodat(rustix::fs::CWD, at("pipe"), kind, mode, 0).unwrap();
+        assert!(says(&at("same"), b"ours"));
+        for name in ["other", "link", "huge", "pipe", "none"] {
+            assert!(!says(&at(name), b"ours"), "{name}");
+        }
+    }
 
     #[test]
     fn a_name_cannot_add_to_the_configuration() {

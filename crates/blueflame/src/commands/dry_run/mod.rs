@@ -23,14 +23,11 @@ use self::agents::AgentLine;
 use super::run;
 use crate::config_file::Loaded;
 use crate::failure::{Failure, Kind};
-use crate::git::objects::Objects;
-use crate::git::plumbing::Plumbing;
 use crate::memory::Recall;
 use crate::sandbox::{Boundary, Tier};
 use crate::session::weaker;
 use crate::skills::{self, Person};
 use crate::stdout;
-use crate::store::Store;
 
 /// Everything that would be done, for a page and for scripts alike.
 #[derive(Debug, Serialize)]
@@ -134,7 +131,7 @@ fn paper<'a>(loaded: &'a Loaded, goal: &'a str, plan: Option<&'a Plan>) -> Paper
     Paper {
         goal,
         base_branch: &config.project.base_branch,
-        base_commit: base_commit(loaded),
+        base_commit: loaded.base.as_ref().map(ToString::to_string),
         waves: config.waves,
         workers: config.concurrency.workers,
         validators: config.concurrency.validators,
@@ -177,10 +174,7 @@ fn expected(config: &Config) -> Boundary {
 
 /// What agents will probably take: as earlier sessions have taught, or as usual.
 fn estimates(loaded: &Loaded) -> Estimates {
-    let recall = match Store::find(&loaded.repository) {
-        Ok(store) => Recall::as_it_is(&store, loaded.config.memory.as_ref()),
-        Err(_) => Recall::default(),
-    };
+    let recall = Recall::as_it_is(&loaded.store(), loaded.config.memory.as_ref());
     recall.estimates(&loaded.config, &loaded.file)
 }
 
@@ -205,13 +199,6 @@ fn sources(forecast: &file::Forecast, learned: Option<&Learned>) -> BTreeMap<&'s
         ("validator_usd", source(validator.cost, Some(Role::Validator))),
         ("check_time", source(forecast.check_time.span.is_some(), None)),
     ])
-}
-
-fn base_commit(loaded: &Loaded) -> Option<String> {
-    let common = crate::git::Git::in_dir(&loaded.repository).common_dir().ok()?;
-    let branch = format!("refs/heads/{}", loaded.config.project.base_branch);
-    let commit = Plumbing::of_repository(Objects::of(&common)).commit_at(&branch).ok()??;
-    Some(commit.to_string())
 }
 
 fn changesets(plan: &Plan) -> Vec<Changeset> {

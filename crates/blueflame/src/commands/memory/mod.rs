@@ -28,7 +28,7 @@ const NOTHING_NEW: &str =
 
 pub fn run(arguments: &MemoryArguments, common: &Common) -> Result<(), Failure> {
     let loaded = config_file::load(common.config.as_deref())?;
-    let store = Store::find(&loaded.repository)?;
+    let store = loaded.store();
     let desk = Desk { keeper: Keeper::of(&store), loaded: &loaded, store: &store };
     match &arguments.command {
         None => desk.list(&arguments.list),

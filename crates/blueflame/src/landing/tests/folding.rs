@@ -249,8 +249,11 @@ fn commits_carry_the_name_that_the_person_told_git() {
     scene.repository.git(["config", "user.email", "grace@example.com"]);
     let theirs = Author { name: "Grace".into(), email: "grace@example.com".into() };
     assert_eq!(scene.landing.identity().unwrap(), theirs);
-    let opened = Landing::open(&scene.path().join("dir")).unwrap();
-    assert_eq!(opened.common_dir, scene.path().join(".git"));
+    // Of what was told twice, git takes the last.
+    scene.repository.git(["config", "--add", "user.name", "Ada"]);
+    assert_eq!(scene.landing.identity().unwrap(), Author { name: "Ada".into(), ..theirs });
+    scene.repository.git(["config", "--unset", "user.email"]);
+    assert_eq!(scene.landing.identity().unwrap(), ours, "half a person is none");
 }
 
 /// What is there already is landed as an empty commit that names the task.
