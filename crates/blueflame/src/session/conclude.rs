@@ -99,7 +99,7 @@ pub fn conclude(site: &Site, run: &Run, sealed: Sealed) -> Result<Concluded, Str
 }
 
 fn outcome(site: &Site, run: &Run, sealed: Sealed) -> Result<Outcome, String> {
-    if workspace_is_gone(site, run) && is_a_break(&sealed.ending) {
+    if is_a_break(&sealed.ending) && workspace_is_gone(site, run) {
         return Ok(Outcome::Killed { by: Killer::Other });
     }
     let output = match sealed.ending {
