@@ -1,8 +1,8 @@
 //! Workspaces in layers, on real repositories: agents are shells that our own
 //! program puts into them, and what they leave is taken over from outside.
 
-use std::fs;
-use std::os::unix::fs::MetadataExt;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{MetadataExt, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -219,6 +219,23 @@ pub fn find_what_is_not_committed(making: Making) {
         assert_eq!(scene.harvest(&workspace).uncommitted, expected, "{script}");
         scene.workspaces.remove(&workspace).unwrap();
     }
+}
+
+/// Of a checkout whose index is gone git knows nothing, so whoever asks it gets an error.
+#[test]
+fn git_is_only_asked_where_something_may_not_be_committed() {
+    let scene = Scene::new(&[("a", "1\n"), ("b", "1\n")]);
+    let workspace = scene.make(&order("task-001", &scene.head()));
+    scene
+        .agent(&workspace, "echo 2 > a; rm b; mkdir n; echo 1 > n/x; git add -A; git commit -qm x");
+    let index = workspace.path.join("base/.git/index");
+    fs::set_permissions(index.parent().unwrap(), Permissions::from_mode(0o700)).unwrap();
+    fs::write(&index, "no index").or_else(|_| fs::remove_file(&index)).unwrap();
+    assert_eq!(scene.harvest(&workspace).uncommitted, [""; 0]);
+    // What is not in the upper layer as it was committed is for git to tell.
+    fs::write(Layers::of(&workspace.path).unwrap().changes().join("a"), "3\n").unwrap();
+    let asked = scene.workspaces.harvest(&workspace);
+    assert!(asked.is_err(), "{asked:?}");
 }
 
 #[test]
