@@ -8,8 +8,6 @@ use std::time::Instant;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
-use tokio::io::unix::AsyncFd;
-use tokio::task::spawn_blocking;
 
 /// Waits for a child to end, up to a moment; `None` if it has not ended by then.
 pub fn wait_until(child: &mut Child, moment: Instant) -> io::Result<Option<ExitStatus>> {
@@ -46,21 +44,6 @@ fn wait(
     child.try_wait()
 }
 
-/// Waits for a child to end and takes leave of it, as whoever started it has to.
-pub async fn take_leave(mut child: Child) {
-    let handle = pidfd_open(Pid::from_child(&child), PidfdFlags::empty());
-    match handle.map_err(io::Error::from).and_then(AsyncFd::new) {
-        Ok(handle) => {
-            let _ = handle.readable().await;
-            let _ = child.wait();
-        }
-        // Without a handle a thread has to wait.
-        Err(_) => {
-            let _ = spawn_blocking(move || child.wait()).await;
-        }
-    }
-}
-
 /// Waits for any of these, up to a moment if there is one. A signal does not cut it
 /// short.
 pub fn wait_for_any(watched: &mut [PollFd<'_>], moment: Option<Instant>) -> io::Result<()> {
@@ -79,8 +62,7 @@ pub fn wait_for_any(watched: &mut [PollFd<'_>], moment: Option<Instant>) -> io::
 mod tests {
     use std::io::Write as _;
     use std::os::fd::AsFd as _;
-    use std::path::Path;
-    use std::process::{Command, Stdio};
+    use std::process::Command;
     use std::time::Duration;
 
     use super::*;
@@ -97,21 +79,6 @@ mod tests {
         // And again, when nobody knows its number any more.
         let end = wait_until(&mut child, Instant::now()).unwrap();
         assert_eq!(end.and_then(|status| status.code()), Some(7));
-    }
-
-    #[test]
-    fn a_child_that_was_taken_leave_of_leaves_nothing() {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        let mut child = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
-        let (id, input) = (child.id(), child.stdin.take());
-        runtime.block_on(async {
-            let leaving = tokio::spawn(take_leave(child));
-            tokio::task::yield_now().await;
-            assert!(!leaving.is_finished(), "it waits for the end");
-            drop(input);
-            leaving.await.unwrap();
-        });
-        assert!(!Path::new(&format!("/proc/{id}")).exists(), "not even a zombie");
     }
 
     #[test]

@@ -180,7 +180,7 @@ fn look_around(
             return (None, about_repo(message, "`git status` in that directory must work"));
         }
     };
-    let (base, problem) = base(&Git::in_dir(&roots.work_tree), &file.project.base_branch);
+    let (base, problem) = base(&Git::in_dir(&roots.common), &file.project.base_branch);
     (Some(Around { roots, base }), Vec::from_iter(problem))
 }
 
@@ -203,7 +203,7 @@ fn base(git: &Git, branch: &Spanned<String>) -> (Option<Oid>, Option<Problem>) {
             let message = format!("does not exist in the repository, got `{}`", branch.value);
             problem(message).hint(hint)
         }
-        // That is no fault of the configuration; whoever needs the branch asks again.
+        // That is no fault of the configuration; whoever needs the branch says so.
         Err(error) => {
             Problem::warning("project.base_branch", format!("cannot be looked up: {error}"))
                 .at(branch.span, "")

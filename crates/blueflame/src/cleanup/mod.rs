@@ -37,7 +37,7 @@ pub struct Sweep<'a> {
     /// Where workspaces are.
     pub trees: PathBuf,
     /// Where the base branch is.
-    pub base: Option<Oid>,
+    pub base: Oid,
     pub now: Timestamp,
     /// Logs of sessions that are older go.
     pub keep_logs: SignedDuration,
@@ -210,8 +210,7 @@ impl Sweep<'_> {
 
     /// Whether everything up to a commit is on the base branch.
     fn is_on_base(&self, commit: &Oid) -> Result<bool, Failure> {
-        let Some(base) = &self.base else { return Ok(false) };
-        let words = ["merge-base", "--is-ancestor", commit.as_str(), base.as_str()];
+        let words = ["merge-base", "--is-ancestor", commit.as_str(), self.base.as_str()];
         let answer = Call::plain(&self.common).words(&words).run().map_err(internal)?;
         Ok(answer.status.success())
     }

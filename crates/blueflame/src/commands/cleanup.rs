@@ -21,12 +21,17 @@ use crate::store::Store;
 pub fn run(arguments: &Cleanup, common: &Common) -> Result<(), Failure> {
     let loaded = config_file::load(common.config.as_deref())?;
     let (config, repository) = (&loaded.config, &loaded.repository);
+    // Without it nobody can tell what is there besides.
+    let base = loaded.base.clone().ok_or_else(|| {
+        Failure::new(Kind::Internal, "where the base branch is cannot be told")
+            .hint("nothing was removed; `git status` must work here")
+    })?;
     let store = loaded.store();
     let lock = if arguments.dry_run { only_look(&store)? } else { hold(&store)? };
     let sweep = Sweep {
         common: loaded.common.clone(),
         trees: repository.join(config.project.worktree_dir.as_str()),
-        base: loaded.base.clone(),
+        base,
         now: Timestamp::now(),
         keep_logs: SignedDuration::from_hours(24 * i64::from(arguments.keep_logs)),
         keep_log_bytes: arguments.keep_logs_mb.saturating_mul(1_000_000),

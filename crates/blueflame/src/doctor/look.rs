@@ -2,9 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::env;
-use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
-use std::thread;
 
 use blueflame_core::config::Config;
 use blueflame_core::ids::{AccountName, Role};
@@ -15,6 +13,7 @@ use jiff::Timestamp;
 use super::executors::{self, Looked};
 use super::{Finding, machine};
 use crate::amounts;
+use crate::at_once;
 use crate::config_file::Loaded;
 use crate::executor::{Version, find};
 use crate::failure::Failure;
@@ -56,25 +55,25 @@ pub fn examine(place: &Place<'_>, looked: &[Looked]) -> Vec<Finding> {
         ));
         return findings;
     };
-    thread::scope(|scope| {
-        // The trial takes longest; everything else is looked at beside it.
-        let trial = scope.spawn(|| sandbox::choose(&loaded.config.sandbox));
+    // The trial takes longest; everything else is looked at beside it.
+    let trial = || sandbox::choose(&loaded.config.sandbox);
+    let (boundary, (mut findings, rest)) = at_once::both(trial, || {
         let mut findings = of_the_ground(place);
         findings.push(Finding::good("configuration", loaded.name.clone()));
         findings.extend(executors::findings(&loaded.config, looked));
         findings.extend(models(loaded));
-        let (skills, memory, free) = (skills(loaded), memory(loaded), free_memory(&loaded.config));
-        let boundary = trial.join().unwrap_or_else(|panic| resume_unwind(panic));
-        findings.push(sandbox(&boundary));
-        // Without a sandbox there can be no session anyway.
-        if let Ok(boundary) = boundary {
-            findings.extend(workspaces(loaded, boundary));
-            findings.push(proof(loaded, boundary));
-        }
-        findings.extend([skills, memory]);
-        findings.extend(free);
-        findings
-    })
+        let mut rest = vec![skills(loaded), memory(loaded)];
+        rest.extend(free_memory(&loaded.config));
+        (findings, rest)
+    });
+    findings.push(sandbox(&boundary));
+    // Without a sandbox there can be no session anyway.
+    if let Ok(boundary) = boundary {
+        findings.extend(workspaces(loaded, boundary));
+        findings.push(proof(loaded, boundary));
+    }
+    findings.extend(rest);
+    findings
 }
 
 /// What everything else stands on.

@@ -26,12 +26,11 @@ use super::silence::Silence;
 use super::site::Site;
 use crate::attempt::conclude::UNNAMED_PAUSE;
 use crate::attempt::directory::{Directory, Registered, Standing};
-use crate::attempt::link::{self, Link, StartError, Started};
+use crate::attempt::link::{self, Link, StartError};
 use crate::attempt::messages::{Command, Report};
 use crate::attempt::sealed::Sealed;
 use crate::attempt::spec::Secrets;
 use crate::checks::command::{self as command_run, CommandExit};
-use crate::child_end;
 use crate::executor::Sight;
 use crate::process_tree::{kill_and_wait, wait_for_end};
 use crate::room;
@@ -139,14 +138,18 @@ async fn start(
         }
     }
     let site = Arc::clone(site);
-    let started = spawn_blocking(move || {
+    spawn_blocking(move || {
         let secrets = Secrets { credential: site.credential(&account) };
-        link::start(&site.blueflame, &directory, &secrets)
-            .map_err(|error: StartError| surroundings(&error))
-    });
-    let Started { registered, child } = started.await.map_err(|error| error.to_string())??;
-    tokio::spawn(child_end::take_leave(child));
-    Ok((registered, handed))
+        let started = link::start(&site.blueflame, &directory, &secrets)
+            .map_err(|error: StartError| surroundings(&error))?;
+        let registered = started.registered;
+        let mut child = started.child;
+        // Whoever started it has to take leave of it.
+        std::thread::spawn(move || child.wait());
+        Ok((registered, handed))
+    })
+    .await
+    .map_err(|error| error.to_string())?
 }
 
 /// Follows an agent that runs, however it was started.

@@ -5,17 +5,16 @@
 //! Whatever is not certain is a no: then git is asked, which knows about files that are
 //! ignored, and which names are to be told.
 
-use std::fs::{self, Metadata};
-use std::io::Read as _;
+use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use blueflame_core::ids::Oid;
 use ring::digest::{Context, SHA1_FOR_LEGACY_USE_ONLY, SHA256};
 
 use super::layers::{Layers, is_gone};
-use super::{Workspace, bases};
+use super::{Workspace, bases, left_file};
 use crate::git::GitError;
 use crate::git::objects::{Bounded, Objects};
 use crate::git::tree_object::{Entry, Mode};
@@ -76,7 +75,8 @@ impl Looking<'_> {
             Mode::File | Mode::Executable if kind.is_file() => {
                 let executable = found.mode() & 0o100 != 0;
                 executable == (*mode == Mode::Executable)
-                    && content(&place, &found).is_some_and(|it| name(&it, oid) == oid.as_str())
+                    && left_file::read(&place, MOST_BYTES)
+                        .is_some_and(|left| name(&left.bytes, oid) == oid.as_str())
             }
             Mode::Link if kind.is_symlink() => fs::read_link(&place)
                 .is_ok_and(|target| name(target.as_os_str().as_bytes(), oid) == oid.as_str()),
@@ -97,18 +97,6 @@ impl Looking<'_> {
         }
         Ok(tree.is_empty())
     }
-}
-
-/// What a file holds, if it is not too large.
-fn content(path: &Path, found: &Metadata) -> Option<Vec<u8>> {
-    if found.len() > MOST_BYTES {
-        return None;
-    }
-    let no_links = libc::O_NOFOLLOW | libc::O_NONBLOCK;
-    let file = fs::File::options().read(true).custom_flags(no_links).open(path).ok()?;
-    let mut bytes = Vec::new();
-    file.take(MOST_BYTES).read_to_end(&mut bytes).ok()?;
-    (bytes.len() as u64 == found.len()).then_some(bytes)
 }
 
 /// What git calls a file with this content, in a repository with names like this one.

@@ -10,7 +10,7 @@ use std::path::Path;
 use blueflame_core::ids::Oid;
 
 use super::error::HarvestError;
-use super::{Workspace, Workspaces, git_dir};
+use super::{Workspace, Workspaces, git_dir, left_file};
 
 /// More branches than anybody would look at.
 const MOST_KEPT: usize = 20;
@@ -33,7 +33,8 @@ pub(super) fn steered(workspace: &Workspace, expected: &[(&str, Vec<u8>)]) -> Ve
     };
     let mut found = Vec::new();
     for (name, bytes) in expected {
-        if !git_dir::says(&git_dir.join(name), bytes) {
+        let left = left_file::read(&git_dir.join(name), bytes.len() as u64);
+        if left.is_none_or(|left| left.bytes != *bytes) {
             found.push(told(name));
         }
     }

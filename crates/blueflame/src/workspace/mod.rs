@@ -26,6 +26,7 @@ mod fittings;
 mod git_dir;
 mod harvest;
 mod layers;
+mod left_file;
 mod making;
 mod name;
 mod plain;

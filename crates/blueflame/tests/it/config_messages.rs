@@ -135,6 +135,47 @@ fn a_good_file_is_called_good_from_any_directory() {
 }
 
 #[test]
+fn the_base_branch_is_looked_up_in_the_repository_that_the_work_lands_in() {
+    let place = Place::new();
+    let elsewhere = place.env.path("elsewhere");
+    std::fs::create_dir(&elsewhere).unwrap();
+    std::fs::write(elsewhere.join("blueflame.yaml"), "schema_version: 2\n").unwrap();
+    let mut git = place.env.command("git");
+    git.args(["config", "core.worktree"]).arg(&elsewhere).current_dir(place.path());
+    place.env.run(git).success();
+    // The files are where there is no repository.
+    let said = place.run(&["config", "check"]);
+    assert!(said.contains("elsewhere") && said.ends_with("--- exit code 0\n"), "{said}");
+    assert!(!said.contains("cannot be looked up"), "{said}");
+}
+
+#[test]
+fn nothing_is_judged_by_a_base_branch_that_cannot_be_looked_up() {
+    let place = Place::with_config(b"schema_version: 2\n");
+    let path = std::env::var_os("PATH").unwrap();
+    let mut places = std::env::split_paths(&path).map(|place| place.join("git"));
+    let git = places.find(|git| git.is_file()).unwrap();
+    let programs = place.env.path("programs");
+    std::fs::create_dir(&programs).unwrap();
+    let script = format!(
+        "#!/bin/sh\ncase \"$*\" in *--end-of-options*) exit 128;; esac\nexec '{}' \"$@\"\n",
+        git.display()
+    );
+    std::fs::write(programs.join("git"), script).unwrap();
+    let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(programs.join("git"), executable).unwrap();
+    let path = std::env::join_paths([programs].into_iter().chain(std::env::split_paths(&path)));
+    for how in [&["cleanup", "--dry-run"][..], &["cleanup"]] {
+        let mut command = place.env.command(env!("CARGO_BIN_EXE_blueflame"));
+        command.args(how).current_dir(place.path()).env("PATH", path.as_ref().unwrap());
+        let ran = place.env.run(command);
+        assert_eq!(ran.code(), Some(70), "{}", ran.stderr);
+        assert!(ran.stderr.contains("cannot be looked up"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("where the base branch is cannot be told"), "{}", ran.stderr);
+    }
+}
+
+#[test]
 fn an_older_file_is_explained() {
     let place = Place::with_config(b"schema_version: 1\nproject:\n  name: old\n");
     insta::assert_snapshot!(place.run(&["config", "check"]));

@@ -221,7 +221,7 @@ pub fn find_what_is_not_committed(making: Making) {
     }
 }
 
-/// Of a checkout whose index is gone git knows nothing, so whoever asks it gets an error.
+/// Of a checkout whose index is garbage git knows nothing, so whoever asks it gets an error.
 #[test]
 fn git_is_only_asked_where_something_may_not_be_committed() {
     let scene = Scene::new(&[("a", "1\n"), ("b", "1\n")]);
@@ -230,12 +230,15 @@ fn git_is_only_asked_where_something_may_not_be_committed() {
         .agent(&workspace, "echo 2 > a; rm b; mkdir n; echo 1 > n/x; git add -A; git commit -qm x");
     let index = workspace.path.join("base/.git/index");
     fs::set_permissions(index.parent().unwrap(), Permissions::from_mode(0o700)).unwrap();
-    fs::write(&index, "no index").or_else(|_| fs::remove_file(&index)).unwrap();
+    fs::rename(&index, scene.root.join("index of before")).unwrap();
+    fs::write(&index, "no index").unwrap();
     assert_eq!(scene.harvest(&workspace).uncommitted, [""; 0]);
     // What is not in the upper layer as it was committed is for git to tell.
     fs::write(Layers::of(&workspace.path).unwrap().changes().join("a"), "3\n").unwrap();
-    let asked = scene.workspaces.harvest(&workspace);
-    assert!(asked.is_err(), "{asked:?}");
+    let asked = scene.workspaces.harvest(&workspace).unwrap_err();
+    assert!(asked.to_string().contains("diff-index"), "{asked}");
+    fs::rename(scene.root.join("index of before"), &index).unwrap();
+    assert_eq!(scene.harvest(&workspace).uncommitted, ["a"]);
 }
 
 #[test]
