@@ -210,6 +210,9 @@ impl Sweep<'_> {
 
     /// Whether everything up to a commit is on the base branch.
     fn is_on_base(&self, commit: &Oid) -> Result<bool, Failure> {
+        if *commit == self.base {
+            return Ok(true);
+        }
         let words = ["merge-base", "--is-ancestor", commit.as_str(), self.base.as_str()];
         let answer = Call::plain(&self.common).words(&words).run().map_err(internal)?;
         Ok(answer.status.success())
