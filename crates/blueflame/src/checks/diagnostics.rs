@@ -40,10 +40,12 @@ pub fn fitting(
         let Some(program) = words.next() else { return false };
         let needs = NEEDS.iter().find(|(name, _)| *name == program);
         let has = |file: &&str| names.iter().any(|name| name == file);
-        let installed = program.contains('/')
-            || BUILT_IN.contains(&program)
-            || search_path::find(program, path).is_some();
-        installed && needs.is_none_or(|(_, files)| files.iter().any(has))
+        let installed = || {
+            program.contains('/')
+                || BUILT_IN.contains(&program)
+                || search_path::find(program, path).is_some()
+        };
+        needs.is_none_or(|(_, files)| files.iter().any(has)) && installed()
     };
     let fresh = commands.iter().filter(|command| !already_run.contains(command));
     fresh.filter(fits).cloned().collect()

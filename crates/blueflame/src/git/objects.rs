@@ -8,7 +8,7 @@ use std::sync::Arc;
 use blueflame_core::ids::Oid;
 
 use super::GitError;
-use super::resident::{Resident, Residents};
+use super::resident::{Process, Resident};
 
 /// The most that is asked before the answers are read: less than a pipe holds.
 const MOST_ASKED: usize = 4 << 10;
@@ -39,12 +39,12 @@ pub enum Bounded<T> {
 
 /// Reads the objects of a repository. Whoever has a copy of it shares what answers.
 #[derive(Clone, Debug)]
-pub struct Objects(Arc<Residents>);
+pub struct Objects(Arc<Resident>);
 
 impl Objects {
     /// Those of a git directory. Nothing is started before something is asked.
     pub fn of(git_dir: &Path) -> Objects {
-        Objects(Arc::new(Residents::of(git_dir, &COMMAND)))
+        Objects(Arc::new(Resident::of(git_dir, &COMMAND)))
     }
 
     pub fn git_dir(&self) -> &Path {
@@ -100,7 +100,7 @@ impl Objects {
         &self,
         what: &str,
         names: &[String],
-        mut answer: impl FnMut(&mut Resident, Option<About>) -> Result<T, E>,
+        mut answer: impl FnMut(&mut Process, Option<About>) -> Result<T, E>,
     ) -> Result<(Vec<T>, String), E> {
         if names.is_empty() {
             return Ok((Vec::new(), String::new()));

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use super::GitError;
-use super::resident::Residents;
+use super::resident::Resident;
 
 const COMMAND: [&str; 8] = [
     "-c",
@@ -19,12 +19,12 @@ const COMMAND: [&str; 8] = [
 ];
 
 #[derive(Debug)]
-pub struct OwnRefs(Residents);
+pub struct OwnRefs(Resident);
 
 impl OwnRefs {
     /// Those of a git directory. Nothing is started before something is changed.
     pub fn of(git_dir: &Path) -> OwnRefs {
-        OwnRefs(Residents::of(git_dir, &COMMAND))
+        OwnRefs(Resident::of(git_dir, &COMMAND))
     }
 
     /// Has a reference hold what git understands by a name, whatever it held.

@@ -23,54 +23,52 @@ use crate::child_end;
 /// No answer takes longer, or it is given up.
 const DEADLINE: Duration = Duration::from_secs(60);
 
-/// All that answer the same kind of question about one repository.
+/// What answers one kind of question about one repository.
 #[derive(Debug)]
-pub(super) struct Residents {
+pub(super) struct Resident {
     git_dir: PathBuf,
     words: &'static [&'static str],
-    /// One that has nothing to do. No more of them are kept: who is asked while it
-    /// answers somebody else is started for that.
-    idle: Mutex<Option<Resident>>,
+    /// Whoever has a question while it answers another waits for that: an answer is
+    /// there long before a second process would be.
+    process: Mutex<Option<Process>>,
 }
 
-impl Residents {
+impl Resident {
     /// Nothing is started before something is asked.
-    pub(super) fn of(git_dir: &Path, words: &'static [&'static str]) -> Residents {
+    pub(super) fn of(git_dir: &Path, words: &'static [&'static str]) -> Resident {
         let git_dir = std::path::absolute(git_dir).unwrap_or_else(|_| git_dir.to_owned());
-        Residents { git_dir, words, idle: Mutex::default() }
+        Resident { git_dir, words, process: Mutex::default() }
     }
 
     pub(super) fn git_dir(&self) -> &Path {
         &self.git_dir
     }
 
-    /// Asks one that has nothing else to do. If it could not answer, it is not asked
-    /// again.
+    /// Asks it as soon as it has nothing else to do. If it could not answer, it is not
+    /// asked again.
     pub(super) fn ask<T, E: From<GitError>>(
         &self,
-        question: impl FnOnce(&mut Resident) -> Result<T, E>,
+        question: impl FnOnce(&mut Process) -> Result<T, E>,
     ) -> Result<T, E> {
-        let idle = || self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        let kept = idle().take();
+        let mut process = self.process.lock().unwrap_or_else(PoisonError::into_inner);
         // One that was killed while it had nothing to do is no loss.
-        let kept = kept.and_then(|mut git| git.lives().then_some(git));
+        let kept = process.take().and_then(|mut git| git.lives().then_some(git));
         let mut git = kept.map_or_else(|| self.start(), Ok)?;
         let answer = question(&mut git)?;
-        let another = idle().replace(git);
-        drop(another);
+        *process = Some(git);
         Ok(answer)
     }
 
-    fn start(&self) -> Result<Resident, GitError> {
+    fn start(&self) -> Result<Process, GitError> {
         let mut git = isolated::command(&self.git_dir, self.words);
         // Whoever looks for a git at work in the repository means others.
         git.current_dir("/");
-        Resident::start(self.words.join(" "), git)
+        Process::start(self.words.join(" "), git)
     }
 }
 
 #[derive(Debug)]
-pub(super) struct Resident {
+pub(super) struct Process {
     name: String,
     child: Child,
     questions: ChildStdin,
@@ -80,8 +78,8 @@ pub(super) struct Resident {
     read: u64,
 }
 
-impl Resident {
-    fn start(name: String, mut git: Command) -> Result<Resident, GitError> {
+impl Process {
+    fn start(name: String, mut git: Command) -> Result<Process, GitError> {
         let complaints = memory()?;
         let dir = git.get_current_dir().map(Path::to_owned).unwrap_or_default();
         let not_started = |source: io::Error| {
@@ -102,7 +100,7 @@ impl Resident {
             return Err(not_started(io::Error::other("without its pipes")));
         };
         let answers = BufReader::new(Timed { answers, until: Instant::now() });
-        Ok(Resident { name, child, questions, answers, complaints, read: 0 })
+        Ok(Process { name, child, questions, answers, complaints, read: 0 })
     }
 
     /// Whether it is still there.
@@ -170,7 +168,7 @@ impl Resident {
     }
 }
 
-impl Drop for Resident {
+impl Drop for Process {
     fn drop(&mut self) {
         self.kill();
     }
@@ -205,9 +203,9 @@ mod tests {
         let env = TestEnv::new();
         let repository = env.repository("project");
         let git_dir = repository.path().join(".git");
-        let residents = Residents::of(&git_dir, &["cat-file", "--batch-command"]);
+        let resident = Resident::of(&git_dir, &["cat-file", "--batch-command"]);
         let ask = || {
-            residents.ask(|git| {
+            resident.ask(|git| {
                 git.tell(b"info HEAD\n")?;
                 Ok::<_, GitError>((git.child.id(), git.line()?))
             })
@@ -215,18 +213,40 @@ mod tests {
         let (first, answer) = ask().unwrap();
         assert_eq!(answer, "HEAD missing");
         assert_eq!(ask().unwrap().0, first, "the same one");
-        residents.idle.lock().unwrap().as_mut().unwrap().kill();
+        resident.process.lock().unwrap().as_mut().unwrap().kill();
         let (second, answer) = ask().unwrap();
         assert!(second != first && answer == "HEAD missing");
-        let failed = residents.ask(|git| Err::<(), _>(git.strange("?")));
+        let failed = resident.ask(|git| Err::<(), _>(git.strange("?")));
         assert!(failed.is_err());
         assert_ne!(ask().unwrap().0, second);
         // It has nothing to say to this, and says why.
-        let error = residents.ask(|git| {
+        let error = resident.ask(|git| {
             git.tell(b"nonsense\n")?;
             git.line()
         });
         let error = error.unwrap_err().to_string();
         assert!(error.contains("unknown command"), "{error}");
+    }
+    #[test]
+    fn who_asks_while_it_answers_another_waits_and_is_answered_by_the_same() {
+        let env = TestEnv::new();
+        let repository = env.repository("project");
+        let git_dir = repository.path().join(".git");
+        let resident = Resident::of(&git_dir, &["cat-file", "--batch-command"]);
+        let ask = |name: &str| {
+            resident.ask(|git| {
+                git.tell(format!("info {name}\n").as_bytes())?;
+                assert_eq!(git.line()?, format!("{name} missing"));
+                Ok::<_, GitError>(git.child.id())
+            })
+        };
+        let ask = &ask;
+        let asked: Vec<u32> = std::thread::scope(|scope| {
+            let all: Vec<_> = (0..16)
+                .map(|number| scope.spawn(move || ask(&format!("refs/heads/{number}")).unwrap()))
+                .collect();
+            all.into_iter().map(|it| it.join().unwrap()).collect()
+        });
+        assert!(asked.iter().all(|pid| *pid == asked[0]), "{asked:?}");
     }
 }

@@ -24,9 +24,14 @@ impl Landing {
             files.iter().filter_map(|file| file.lines.as_ref().map(count)).sum()
         };
         let (insertions, deletions) = (sum(|lines| lines.0), sum(|lines| lines.1));
-        let diff = self.git.readable_diff(onto, commit)?;
-        let diff = String::from_utf8_lossy(&diff).into_owned();
+        let diff = self.diff(onto, commit)?;
         let commits = self.git.subjects(&[(onto, commit)])?.concat();
         Ok(ChangesetView { commits, files, insertions, deletions, diff })
+    }
+
+    /// The whole difference between two commits, as the view has it.
+    pub fn diff(&self, onto: &Oid, commit: &Oid) -> Result<String, LandingError> {
+        let diff = self.git.readable_diff(onto, commit)?;
+        Ok(String::from_utf8_lossy(&diff).into_owned())
     }
 }

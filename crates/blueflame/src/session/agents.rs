@@ -21,7 +21,7 @@ use super::bench::PREPARE_TIMEOUT;
 use super::brief::Brief;
 use super::conclude::{self, Concluded};
 use super::post::{Occurrence, Post};
-use super::prepare::{self, Fault, Job, NotStarted, surroundings};
+use super::prepare::{self, Fault, Job, NotStarted, Ready, surroundings};
 use super::silence::Silence;
 use super::site::Site;
 use crate::attempt::conclude::UNNAMED_PAUSE;
@@ -94,17 +94,14 @@ async fn start(
     mut stop: tokio::sync::watch::Receiver<bool>,
 ) -> Result<(Registered, Vec<Handed>), NotStarted> {
     let (agent, account) = (job.agent.clone(), job.account.clone());
-    let (preparing, directory) = (Arc::clone(site), site.attempt(&job.work, &job.agent));
-    let ready = spawn_blocking(move || prepare::prepare(&preparing, &job))
+    let (preparing, root) = (Arc::clone(site), site.attempt(&job.work, &job.agent).root().into());
+    let (ready, directory) = spawn_blocking(move || furnish(&preparing, &job, root))
         .await
         .map_err(|error| error.to_string())??;
     for warning in ready.warnings {
         post.send(Occurrence::Warning(warning));
     }
     post.send(Occurrence::Seen { agent, what: format!("prompt: {}", ready.sizes) });
-    let root = directory.root().to_owned();
-    let directory = Directory::create(&root, &ready.spec).map_err(|error| surroundings(&error))?;
-    skills::write(&ready.skills, &directory.skill_set()).map_err(|error| surroundings(&error))?;
     let handed = ready.spec.order.handed();
     // A planner runs nothing, so it needs nothing built.
     let prepare = if ready.spec.work == Work::Plan { &[][..] } else { &ready.workspace.prepare };
@@ -152,6 +149,16 @@ async fn start(
     .map_err(|error| error.to_string())?
 }
 
+/// Everything that an attempt process finds when it begins. It takes as long as a
+/// checkout does.
+fn furnish(site: &Arc<Site>, job: &Job, root: PathBuf) -> Result<(Ready, Directory), NotStarted> {
+    let ready = prepare::prepare(site, job)?;
+    let directory = site.beginnings.begin(&root, &ready.spec);
+    let directory = directory.map_err(|error| surroundings(&error))?;
+    skills::write(&ready.skills, &directory.skill_set()).map_err(|error| surroundings(&error))?;
+    Ok((ready, directory))
+}
+
 /// Follows an agent that runs, however it was started.
 pub async fn follow(
     site: Arc<Site>,
@@ -163,7 +170,7 @@ pub async fn follow(
     let directory = site.attempt(&run.work, &run.agent);
     let mut contact = Contact {
         unsent: VecDeque::new(),
-        silence: Silence::begin(patience(&directory), Instant::now()),
+        silence: Silence::begin(patience(&site, &directory), Instant::now()),
     };
     loop {
         listen(&run, &registered.sockets, &post, &mut commands, &mut contact).await;
@@ -215,8 +222,8 @@ struct Contact {
 }
 
 /// How long an attempt may be silent, as its spec says.
-fn patience(directory: &Directory) -> Option<Duration> {
-    let heartbeat = directory.spec().ok()?.limits.heartbeat?;
+fn patience(site: &Site, directory: &Directory) -> Option<Duration> {
+    let heartbeat = site.beginnings.of(directory).ok()?.heartbeat?;
     Some(heartbeat.saturating_mul(MISSED) + SLACK)
 }
 

@@ -48,10 +48,10 @@ pub fn inspect(session: &Session, id: &TaskId) {
 
 async fn violations(site: &Site, task: &Task) -> Result<(Vec<String>, Vec<String>), String> {
     let Some(commit) = task.phase.commit() else { return Ok(Default::default()) };
-    let spec = site.last_attempt(task).spec().map_err(|error| error.to_string())?;
-    let author = format!("{} <{}>", spec.author.name, spec.author.email);
+    let began = site.beginnings.of(&site.last_attempt(task)).map_err(|error| error.to_string())?;
+    let author = format!("{} <{}>", began.author.name, began.author.email);
     let now = jiff::Timestamp::now().as_second();
-    let work = facts::gather(site.workspaces.objects(), &spec.start, commit, &author, now)
+    let work = facts::gather(site.workspaces.objects(), &began.start, commit, &author, now)
         .await
         .map_err(|error| error.to_string())?;
     let policy = site.policy_for_work(&task.spec.file_locks).map_err(|error| error.to_string())?;
@@ -62,7 +62,7 @@ async fn violations(site: &Site, task: &Task) -> Result<(Vec<String>, Vec<String
     let mut violations = found.violations();
     if !violations.is_empty() {
         let work = Work::Develop { task: task.spec.id.clone(), attempt: task.attempts };
-        violations.push(site.workspaces.kept(&workspace_of(site, &work, &spec.start)));
+        violations.push(site.workspaces.kept(&workspace_of(site, &work, &began.start)));
     }
     Ok((violations, found.remarks()))
 }
@@ -152,10 +152,15 @@ fn kept(site: &Site, task: &Task, what: &str) -> PathBuf {
     site.last_attempt(task).root().join(format!("{what}.json"))
 }
 
-/// Keeps results beside the attempt, for validators and people.
-fn keep(site: &Site, task: &Task, what: &str, results: &impl serde::Serialize) {
-    if let Ok(json) = serde_json::to_vec_pretty(results) {
-        let _ = fs::write(kept(site, task, what), json);
+/// Keeps results beside the attempt, for validators and people. Where there are none,
+/// there is no file.
+fn keep<T: serde::Serialize>(site: &Site, task: &Task, what: &str, results: &[T]) {
+    let file = kept(site, task, what);
+    if results.is_empty() {
+        // Left by an orchestrator that was killed before it told of them.
+        let _ = fs::remove_file(file);
+    } else if let Ok(json) = serde_json::to_vec_pretty(results) {
+        let _ = fs::write(file, json);
     }
 }
 

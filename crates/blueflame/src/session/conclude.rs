@@ -10,7 +10,7 @@ use blueflame_core::ids::Oid;
 use blueflame_core::inspection;
 use blueflame_core::outcome::{Killer, Outcome, Product};
 use blueflame_core::plan::{Plan, PlanContext};
-use blueflame_core::policy::{Policy, PolicyRules, judge_planned};
+use blueflame_core::policy::{Policy, judge_planned};
 use blueflame_core::state::merging::Changeset;
 use blueflame_core::state::task::{Phase, Task};
 use serde_json::Value;
@@ -131,9 +131,9 @@ pub fn workspace_is_gone(site: &Site, run: &Run) -> bool {
     if !matches!(run.brief, Brief::Develop { .. } | Brief::Resolve { .. }) {
         return false;
     }
-    let Ok(spec) = site.attempt(&run.work, &run.agent).spec() else { return false };
-    let now = workspace_of(site, &run.work, &spec.start).path;
-    spec.workspace != now || matches!(now.try_exists(), Ok(false))
+    let Ok(began) = site.beginnings.of(&site.attempt(&run.work, &run.agent)) else { return false };
+    let now = workspace_of(site, &run.work, &began.start).path;
+    began.workspace != now || matches!(now.try_exists(), Ok(false))
 }
 
 /// Whether the run ended as one does that has lost the ground under its feet.
@@ -154,7 +154,7 @@ fn plan(site: &Site, run: &Run, tasks: &[Task], output: &Value) -> Result<Outcom
         Err(problems) => return Ok(malformed(problems.iter().map(ToString::to_string).collect())),
     };
     // We run its commands ourselves: they have to be ones that agents may run.
-    let (workspace, _) = workplace(site, run)?;
+    let workspace = workplace(site, run)?;
     let ground = RealGround::new(&workspace.files()).map_err(|error| error.to_string())?;
     let denied = judge_planned(&plan, &site.config, &ground).map_err(|error| error.to_string())?;
     if !denied.is_empty() {
@@ -164,7 +164,7 @@ fn plan(site: &Site, run: &Run, tasks: &[Task], output: &Value) -> Result<Outcom
 }
 
 fn development(site: &Site, run: &Run) -> Result<Outcome, Unknown> {
-    let (workspace, rules) = workplace(site, run)?;
+    let workspace = workplace(site, run)?;
     let harvest = match harvest(site, &workspace)? {
         Ok(harvest) => harvest,
         Err(violation) => return Ok(violation),
@@ -173,7 +173,7 @@ fn development(site: &Site, run: &Run) -> Result<Outcome, Unknown> {
     if harvest.uncommitted.is_empty() {
         return Ok(harvest.left_behind(|_| false).outcome());
     }
-    let policy = ready(rules)?;
+    let policy = policy(site, run)?;
     Ok(harvest.left_behind(|path| policy.may_commit(path)).outcome())
 }
 
@@ -225,8 +225,7 @@ fn resolution(
         }
         Err(problems) => return Ok(malformed(problems)),
     }
-    let (workspace, rules) = workplace(site, run)?;
-    let policy = ready(rules)?;
+    let (workspace, policy) = (workplace(site, run)?, policy(site, run)?);
     let harvest = match harvest(site, &workspace)? {
         Ok(harvest) => harvest,
         Err(violation) => return Ok(violation),
@@ -266,14 +265,17 @@ fn violations(
     Ok(inspection::inspect_files(policy, &work).violations())
 }
 
-/// Where the run took place and what it was held to, as its spec says.
-fn workplace(site: &Site, run: &Run) -> Result<(Workspace, PolicyRules), String> {
-    let spec = site.attempt(&run.work, &run.agent).spec().map_err(|error| error.to_string())?;
-    let workspace = workspace_of(site, &run.work, &spec.start);
+/// Where the run took place, as its spec says.
+fn workplace(site: &Site, run: &Run) -> Result<Workspace, String> {
+    let began = site.beginnings.of(&site.attempt(&run.work, &run.agent));
+    let began = began.map_err(|error| error.to_string())?;
+    let workspace = workspace_of(site, &run.work, &began.start);
     // The person's name may have changed since.
-    Ok((Workspace { author: spec.author, ..workspace }, spec.policy))
+    Ok(Workspace { author: began.author.clone(), ..workspace })
 }
 
-fn ready(rules: PolicyRules) -> Result<Policy, String> {
-    Policy::new(rules).map_err(|error| error.to_string())
+/// What the run was held to, as its spec says.
+fn policy(site: &Site, run: &Run) -> Result<Policy, String> {
+    let spec = site.attempt(&run.work, &run.agent).spec().map_err(|error| error.to_string())?;
+    Policy::new(spec.policy).map_err(|error| error.to_string())
 }

@@ -7,6 +7,7 @@
 
 mod agents;
 mod archive;
+mod beginnings;
 pub mod bench;
 mod brief;
 mod checking;

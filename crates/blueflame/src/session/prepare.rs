@@ -337,7 +337,7 @@ fn prompt(
         ),
         (Brief::Validate { task, commit }, Work::Validate { attempt, .. }) => {
             let start = start_of(site, task)?;
-            let view = site.landing.changeset_view(&start, commit)?;
+            let diff = site.landing.diff(&start, commit)?;
             let results = checking::acceptance_results(site, task);
             let checks: Vec<_> = results.iter().filter_map(CommandResult::as_check).collect();
             let diagnosed = checking::diagnostics_results(site, task);
@@ -350,7 +350,7 @@ fn prompt(
                     config,
                     task: &task.spec,
                     attempt: *attempt,
-                    diff: &view.diff,
+                    diff: &diff,
                     checks: &checks,
                     diagnostics: &diagnostics,
                     audit: audit.as_deref(),
@@ -414,8 +414,8 @@ fn conflicting(changeset: &blueflame_core::state::merging::Changeset) -> &[Strin
 
 /// What a task's last attempt started from, as its spec says.
 pub fn start_of(site: &Site, task: &Task) -> Result<Oid, String> {
-    let spec = site.last_attempt(task).spec().map_err(|error| error.to_string())?;
-    Ok(spec.start)
+    let began = site.beginnings.of(&site.last_attempt(task)).map_err(|error| error.to_string())?;
+    Ok(began.start.clone())
 }
 
 /// What the agent may write.

@@ -93,8 +93,7 @@ pub fn task_diff(site: &Site, state: &State, gate: &Gate) -> Option<String> {
     let (Gate::ValidationFailed(id) | Gate::ValidatorFailed(id)) = gate else { return None };
     let task = state.board.get(id)?;
     let start = start_of(site, task).ok()?;
-    let view = site.landing.changeset_view(&start, task.phase.commit()?).ok()?;
-    Some(view.diff)
+    site.landing.diff(&start, task.phase.commit()?).ok()
 }
 
 #[cfg(test)]

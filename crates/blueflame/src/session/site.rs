@@ -13,6 +13,7 @@ use blueflame_core::policy::{Policy, PolicyError, PolicyRules, Scope};
 use blueflame_core::state::task::Task;
 use jiff::Timestamp;
 
+use super::beginnings::Beginnings;
 use crate::attempt::directory::Directory;
 use crate::attempt::spec::Author;
 use crate::config_file::{self, Loaded};
@@ -63,6 +64,7 @@ pub struct Site {
     project_name: String,
     /// What workers are judged by, made ready once.
     worker_policy: OnceLock<Policy>,
+    pub beginnings: Beginnings,
 }
 
 /// What the command line adds to the configuration.
@@ -133,6 +135,7 @@ impl Site {
             programs,
             project_name,
             worker_policy: OnceLock::new(),
+            beginnings: Beginnings::default(),
             config: Config { estimates, ..config },
             repository,
             session,
