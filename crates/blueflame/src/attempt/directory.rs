@@ -96,13 +96,17 @@ impl Directory {
     /// Made by the orchestrator, with the spec in it, before anything starts.
     pub fn create(root: &Path, spec: &Spec) -> Result<Directory, DirectoryError> {
         let directory = Directory { root: root.to_owned() };
-        for path in [directory.root.clone(), directory.home(), directory.tmp()] {
-            private_directory(&path)?;
-        }
+        private_directory(root)?;
         let json = serde_json::to_vec_pretty(spec)
             .map_err(|error| unreadable(&directory.spec_file(), &error))?;
         atomic_file::replace(&directory.spec_file(), &json, Durability::Power)?;
         Ok(directory)
+    }
+
+    /// Makes what only those have use for who work in it.
+    pub fn make_room(&self) -> Result<(), DirectoryError> {
+        private_directory(&self.home())?;
+        private_directory(&self.tmp())
     }
 
     pub fn open(root: &Path) -> Directory {

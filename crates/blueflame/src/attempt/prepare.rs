@@ -87,6 +87,7 @@ impl Attempt {
         let doorway = doorway.transpose().map_err(cannot)?;
         let door = doorway.as_ref().map(Doorway::door).transpose().map_err(cannot)?;
 
+        directory.make_room().map_err(cannot)?;
         let (home, tmp) = (directory.home(), directory.tmp());
         let blueflame = std::env::current_exe().map_err(cannot)?;
         let ground = Ground {

@@ -94,8 +94,8 @@ async fn start(
     mut stop: tokio::sync::watch::Receiver<bool>,
 ) -> Result<(Registered, Vec<Handed>), NotStarted> {
     let (agent, account) = (job.agent.clone(), job.account.clone());
-    let (preparing, root) = (Arc::clone(site), site.attempt(&job.work, &job.agent).root().into());
-    let (ready, directory) = spawn_blocking(move || furnish(&preparing, &job, root))
+    let preparing = Arc::clone(site);
+    let (ready, directory) = spawn_blocking(move || furnish(&preparing, &job))
         .await
         .map_err(|error| error.to_string())??;
     for warning in ready.warnings {
@@ -105,6 +105,9 @@ async fn start(
     let handed = ready.spec.order.handed();
     // A planner runs nothing, so it needs nothing built.
     let prepare = if ready.spec.work == Work::Plan { &[][..] } else { &ready.workspace.prepare };
+    if !prepare.is_empty() {
+        directory.make_room().map_err(|error| surroundings(&error))?;
+    }
     for command in prepare {
         let surroundings = command_run::Surroundings {
             program: site.blueflame.clone(),
@@ -151,9 +154,9 @@ async fn start(
 
 /// Everything that an attempt process finds when it begins. It takes as long as a
 /// checkout does.
-fn furnish(site: &Arc<Site>, job: &Job, root: PathBuf) -> Result<(Ready, Directory), NotStarted> {
+fn furnish(site: &Arc<Site>, job: &Job) -> Result<(Ready, Directory), NotStarted> {
     let ready = prepare::prepare(site, job)?;
-    let directory = site.beginnings.begin(&root, &ready.spec);
+    let directory = site.beginnings.begin(site.attempt(&job.work, &job.agent).root(), &ready.spec);
     let directory = directory.map_err(|error| surroundings(&error))?;
     skills::write(&ready.skills, &directory.skill_set()).map_err(|error| surroundings(&error))?;
     Ok((ready, directory))

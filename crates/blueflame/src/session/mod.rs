@@ -53,6 +53,7 @@ use self::desk::Desk;
 pub use self::errand::Publishing;
 use self::post::{Occurrence, Post};
 use self::prepare::Job;
+use self::recording::Taken;
 pub use self::records::{first_event, note, reopen, unfinished};
 use self::site::Site;
 use self::views::Views;
@@ -86,6 +87,8 @@ pub struct Session {
     lock: Option<RepoLock>,
     journal: Writer,
     state: State,
+    /// What the state has taken and the journal has not yet.
+    unwritten: Vec<Taken>,
     post: Post,
     inbox: UnboundedReceiver<Occurrence>,
     agents: BTreeMap<AgentId, UnboundedSender<Command>>,
@@ -134,6 +137,7 @@ impl Session {
             lock: Some(lock),
             journal,
             state,
+            unwritten: Vec::new(),
             post,
             inbox,
             agents: BTreeMap::new(),
@@ -216,30 +220,46 @@ impl Session {
     /// at once, and nothing of it is begun before that.
     fn act(&mut self) -> Result<(), Failure> {
         loop {
-            let mut decided = Vec::new();
-            for action in decide(&self.state) {
-                let number = random_number()?;
-                let fingerprint = self.site.current_fingerprint();
-                let Some(intent) = action.intent(number, &fingerprint) else {
-                    self.perform_silently(&action);
-                    continue;
-                };
-                if !was_decided(&self.state, &intent) {
-                    return Err(Failure::new(
-                        Kind::Internal,
-                        format!("a decision would not be taken again: {intent:?}"),
-                    ));
-                }
-                decided.push((action, self.take(intent)?));
+            let facts = self.unwritten.len();
+            let decided = self.decide();
+            if decided.is_err() {
+                // Nobody will do it. What happened is written all the same.
+                self.unwritten.truncate(facts);
             }
+            let written = self.write()?;
+            let decided = decided?;
             if decided.is_empty() {
                 return Ok(());
             }
-            self.write(decided.iter().map(|(_, taken)| taken))?;
-            for (action, taken) in decided {
-                self.perform(action, &taken.event);
+            for (action, intent) in decided.into_iter().zip(&written[facts..]) {
+                self.perform(action, &intent.event);
             }
         }
+    }
+
+    /// What is to be done now and recorded before: the state has taken the intents.
+    fn decide(&mut self) -> Result<Vec<Action>, Failure> {
+        let actions = decide(&self.state);
+        if actions.is_empty() {
+            return Ok(actions);
+        }
+        let fingerprint = self.site.current_fingerprint();
+        let mut decided = Vec::new();
+        for action in actions {
+            let Some(intent) = action.intent(random_number()?, &fingerprint) else {
+                self.perform_silently(&action);
+                continue;
+            };
+            if !was_decided(&self.state, &intent) {
+                return Err(Failure::new(
+                    Kind::Internal,
+                    format!("a decision would not be taken again: {intent:?}"),
+                ));
+            }
+            self.take(intent)?;
+            decided.push(action);
+        }
+        Ok(decided)
     }
 
     fn write_views(&mut self, how: impl FnOnce(&mut Views, &State) -> Result<(), ProjectionError>) {

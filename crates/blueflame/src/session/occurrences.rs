@@ -1,82 +1,60 @@
 //! What becomes of each thing that a session is told of.
 
-use std::mem;
-
 use blueflame_core::event::Event;
 
+use super::Session;
 use super::post::Occurrence;
 use super::recording::Unrecorded;
-use super::{Session, tidy};
 use crate::failure::{Failure, Kind};
 
 impl Session {
-    /// Facts that arrived one after the other are recorded together.
+    /// Facts that arrived one after the other are recorded together, and with what is
+    /// decided then.
     pub(super) fn happened(
         &mut self,
         occurrences: impl IntoIterator<Item = Occurrence>,
     ) -> Result<(), Failure> {
-        let mut facts = Vec::new();
         for occurrence in occurrences {
             match occurrence {
                 Occurrence::Fact(event) => {
                     // A question may have answered itself by what came before.
-                    if matches!(event, Event::GateAnswered { .. }) && !facts.is_empty() {
-                        self.record_facts(mem::take(&mut facts))?;
+                    if matches!(event, Event::GateAnswered { .. }) && !self.unwritten.is_empty() {
                         self.act()?;
                     }
-                    facts.push(event);
+                    self.take_fact(event)?;
+                }
+                // What is only shown does not wait for the disk.
+                shown @ (Occurrence::Seen { .. } | Occurrence::Warning(_)) => {
+                    self.was_told(shown)?;
                 }
                 other => {
-                    self.record_facts(mem::take(&mut facts))?;
+                    self.write()?;
                     self.was_told(other)?;
                 }
-            }
-        }
-        self.record_facts(facts)
-    }
-
-    fn record_facts(&mut self, facts: Vec<Event>) -> Result<(), Failure> {
-        let mut recorded = Vec::new();
-        for event in facts {
-            let live = self.state.crew.live();
-            let work = match &event {
-                // The last one comes twice: as a report, and with the result.
-                Event::SnapshotTaken { agent, commit }
-                    if live.get(agent).and_then(|it| it.snapshot.as_ref()) == Some(commit) =>
-                {
-                    continue;
-                }
-                Event::AgentExited { agent, .. } => live.get(agent).map(|it| it.work.clone()),
-                _ => None,
-            };
-            match self.take(event) {
-                Ok(taken) => recorded.push((taken, work)),
-                // It was overtaken by something else, such as an answer to a
-                // question that was taken back.
-                Err(Unrecorded::Illegal(_)) => {}
-                Err(unrecorded) => return Err(unrecorded.into()),
-            }
-        }
-        self.write(recorded.iter().map(|(taken, _)| taken))?;
-        for (taken, work) in recorded {
-            if let (Some(work), Event::AgentExited { outcome, .. }) = (&work, &taken.event) {
-                tidy::after_work(&self.site, work, outcome);
-            }
-            if let Event::AgentExited { agent, .. }
-            | Event::AgentLost { agent, .. }
-            | Event::AgentStartFailed { agent, .. } = &taken.event
-            {
-                self.agents.remove(agent);
-                self.desk.take_back(agent, None);
-                self.watch.gone(agent);
             }
         }
         Ok(())
     }
 
+    fn take_fact(&mut self, event: Event) -> Result<(), Failure> {
+        // The last one comes twice: as a report, and with the result.
+        if let Event::SnapshotTaken { agent, commit } = &event
+            && let Some(live) = self.state.crew.live().get(agent)
+            && live.snapshot.as_ref() == Some(commit)
+        {
+            return Ok(());
+        }
+        match self.take(event) {
+            // It was overtaken by something else, such as an answer to a question that
+            // was taken back.
+            Ok(()) | Err(Unrecorded::Illegal(_)) => Ok(()),
+            Err(unrecorded) => Err(unrecorded.into()),
+        }
+    }
+
     fn was_told(&mut self, occurrence: Occurrence) -> Result<(), Failure> {
         match occurrence {
-            Occurrence::Fact(event) => self.record_facts(vec![event]),
+            Occurrence::Fact(event) => self.take_fact(event),
             Occurrence::Seen { agent, what } => {
                 self.watch.seen(&agent, &what);
                 Ok(())

@@ -1,18 +1,23 @@
 //! Events on their way into the journal: the state takes them one by one, and the
-//! disk is waited for once for all that came together.
+//! disk is waited for once for all that came together, and for what was decided then.
+
+use std::mem;
 
 use blueflame_core::event::Event;
+use blueflame_core::state::crew::Agent;
 use jiff::Timestamp;
 
 use super::views::Views;
-use super::{Entry, Session};
+use super::{Entry, Session, tidy};
 use crate::failure::{Failure, Kind};
 
-/// An event that the state has taken and the journal has not yet.
+/// An event that the state has taken.
 #[derive(Debug)]
 pub(super) struct Taken {
     at: Timestamp,
     pub(super) event: Event,
+    /// An agent that has come to its end, as it was last.
+    ended: Option<Agent>,
 }
 
 /// Why an event was not recorded.
@@ -26,24 +31,31 @@ pub(super) enum Unrecorded {
 
 impl Session {
     pub(super) fn record(&mut self, event: Event) -> Result<(), Unrecorded> {
-        let taken = self.take(event)?;
-        self.write([&taken])
+        self.take(event)?;
+        self.write().map(drop)
     }
 
-    /// What cannot follow is refused by the state, which stays as it was.
-    pub(super) fn take(&mut self, event: Event) -> Result<Taken, Unrecorded> {
+    /// Has the state take an event, to be written with the next ones. What cannot
+    /// follow is refused by the state, which stays as it was.
+    pub(super) fn take(&mut self, event: Event) -> Result<(), Unrecorded> {
         let at = Timestamp::now().max(self.state.last_at);
+        let ended = match &event {
+            Event::AgentExited { agent, .. } => self.state.crew.live().get(agent).cloned(),
+            _ => None,
+        };
         self.state.apply(at, &event).map_err(|illegal| Unrecorded::Illegal(illegal.to_string()))?;
-        Ok(Taken { at, event })
+        self.unwritten.push(Taken { at, event, ended });
+        Ok(())
     }
 
-    /// Writes, then reports. The state is ahead of a journal that takes nothing
-    /// more; but then nothing more is done either.
-    pub(super) fn write<'a>(
-        &mut self,
-        taken: impl IntoIterator<Item = &'a Taken>,
-    ) -> Result<(), Unrecorded> {
-        let batch: Vec<_> = taken.into_iter().map(|it| (it.at, &it.event)).collect();
+    /// Writes all that was taken, then reports it. The state is ahead of a journal that
+    /// takes nothing more; but then nothing more is done either.
+    pub(super) fn write(&mut self) -> Result<Vec<Taken>, Unrecorded> {
+        let written = mem::take(&mut self.unwritten);
+        if written.is_empty() {
+            return Ok(written);
+        }
+        let batch: Vec<_> = written.iter().map(|it| (it.at, &it.event)).collect();
         let numbers =
             self.journal.append(&batch).map_err(|error| Unrecorded::Journal(error.to_string()))?;
         let epoch = self.journal.epoch();
@@ -54,7 +66,25 @@ impl Session {
                 self.write_views(Views::show);
             }
         }
-        Ok(())
+        for taken in &written {
+            self.take_leave(taken);
+        }
+        Ok(written)
+    }
+
+    /// Nothing is kept for an agent whose end is on the disk.
+    fn take_leave(&mut self, Taken { event, ended, .. }: &Taken) {
+        if let (Some(agent), Event::AgentExited { outcome, .. }) = (ended, event) {
+            tidy::after_work(&self.site, agent, outcome);
+        }
+        if let Event::AgentExited { agent, .. }
+        | Event::AgentLost { agent, .. }
+        | Event::AgentStartFailed { agent, .. } = event
+        {
+            self.agents.remove(agent);
+            self.desk.take_back(agent, None);
+            self.watch.gone(agent);
+        }
     }
 }
 

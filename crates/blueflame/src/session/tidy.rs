@@ -6,18 +6,20 @@ use std::sync::Arc;
 use blueflame_core::event::Work;
 use blueflame_core::outcome::Outcome;
 use blueflame_core::state::State;
+use blueflame_core::state::crew::Agent;
 use tokio::task::spawn_blocking;
 
-use super::bench;
 use super::site::Site;
+use super::{KILL_PATIENCE, bench};
+use crate::process_tree::wait_for_end;
 use crate::workspace::WorkspaceName;
 
 /// After the end of a run was recorded, and not before: if the orchestrator dies
 /// in between, the next one looks at the workspace again. A name may be used
 /// again at once, so the workspace loses it first. A merger's is left to the end,
 /// and work that failed is kept.
-pub fn after_work(site: &Arc<Site>, work: &Work, outcome: &Outcome) {
-    let needed = match work {
+pub fn after_work(site: &Arc<Site>, agent: &Agent, outcome: &Outcome) {
+    let needed = match &agent.work {
         Work::Plan | Work::Validate { .. } => false,
         Work::Develop { .. } => !matches!(outcome, Outcome::Finished { .. }),
         Work::Resolve { .. } => true,
@@ -26,9 +28,15 @@ pub fn after_work(site: &Arc<Site>, work: &Work, outcome: &Outcome) {
         return;
     }
     // One that cannot be removed is found at the end, and by `blueflame cleanup`.
-    if let Ok(Some(leftover)) = site.workspaces.put_away(&WorkspaceName::of(work)) {
-        let site = Arc::clone(site);
-        spawn_blocking(move || site.workspaces.remove_leftover(&leftover));
+    if let Ok(Some(leftover)) = site.workspaces.put_away(&WorkspaceName::of(&agent.work)) {
+        let (site, process) = (Arc::clone(site), agent.process.clone());
+        spawn_blocking(move || {
+            // It is on its way out, and still sees the workspace until then.
+            if let Some(process) = process {
+                let _ = wait_for_end(&process, KILL_PATIENCE);
+            }
+            site.workspaces.remove_leftover(&leftover)
+        });
     }
 }
 

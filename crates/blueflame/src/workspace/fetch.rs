@@ -22,7 +22,11 @@ impl Workspaces {
         have: &Oid,
     ) -> Result<Answer, GitError> {
         let _alone = self.fetching.lock().unwrap_or_else(PoisonError::into_inner);
-        self.remote_call()
+        self.person()
+            .setting("transfer.fsckObjects=true")
+            .setting("fetch.fsckObjects=true")
+            .setting("fetch.writeCommitGraph=false")
+            .setting("protocol.file.allow=always")
             .words(&["fetch", "--quiet", "--no-tags", "--no-prune", "--no-auto-maintenance"])
             .words(&["--no-recurse-submodules", "--no-write-fetch-head"])
             .word(format!("--negotiation-tip={have}"))
@@ -30,24 +34,14 @@ impl Workspaces {
             .word(format!("+{what}:{reference}"))
             .run()
     }
+}
 
-    /// All references of another repository, or what git says if it cannot be read.
-    pub(super) fn remote_refs(
-        &self,
-        from: &Path,
-    ) -> Result<Result<Vec<(String, Oid)>, Answer>, GitError> {
-        let call = self.remote_call().words(&["ls-remote", "--quiet", "--refs"]);
-        let answer = call.word(url(from)).run()?;
-        if answer.status.success() { listed(&answer).map(Ok) } else { Ok(Err(answer)) }
-    }
-
-    fn remote_call(&self) -> Call {
-        self.person()
-            .setting("transfer.fsckObjects=true")
-            .setting("fetch.fsckObjects=true")
-            .setting("fetch.writeCommitGraph=false")
-            .setting("protocol.file.allow=always")
-    }
+/// All references in a git directory that was looked through and steered by us, or what
+/// git says if they cannot be read.
+pub(super) fn references(git_dir: &Path) -> Result<Result<Vec<(String, Oid)>, Answer>, GitError> {
+    let words = ["for-each-ref", "--format=%(objectname)%09%(refname)"];
+    let answer = Call::plain(git_dir).words(&words).run()?;
+    if answer.status.success() { listed(&answer).map(Ok) } else { Ok(Err(answer)) }
 }
 
 /// Reads `<oid>\t<reference>` lines.

@@ -21,8 +21,10 @@ use crate::git::ObjectFormat;
 /// More files than any honest agent leaves in a git directory.
 const MOST_FILES: usize = 500_000;
 
-/// Where a history that was not fetched whole ends.
-const SHALLOW: &str = "shallow";
+/// What is a file, and what is a directory, wherever it is there: nothing else makes way
+/// for what is ours.
+const FILES: [&str; 5] = ["HEAD", "config", "shallow", "info/exclude", "objects/info/alternates"];
+const DIRECTORIES: [&str; 4] = ["info", "objects", "objects/info", "refs"];
 
 /// Makes a git directory whose one branch is at a commit, as git would, in few files.
 /// Nobody looks into it before it is whole.
@@ -32,16 +34,18 @@ pub(super) fn make(
     start: &Oid,
     plain: &PlainRepository,
 ) -> Result<(), WorkspaceError> {
-    for name in ["", "refs", "objects", "objects/info", "info"] {
-        let path = git_dir.join(name);
-        fs::create_dir_all(&path).map_err(failed("make", &path))?;
+    let make = |path: &Path| fs::create_dir_all(path).map_err(failed("make", path));
+    for name in ["refs", "objects/info"] {
+        make(&git_dir.join(name))?;
     }
     let branch = format!("refs/heads/{}", workspace.branch);
     let head = format!("ref: {branch}\n");
     let packed = format!("# pack-refs with: peeled fully-peeled sorted \n{start} {branch}\n");
-    let of_git = [("HEAD", head.into_bytes()), ("packed-refs", packed.into_bytes())];
+    let of_git = [("HEAD", Some(head.into_bytes())), ("packed-refs", Some(packed.into_bytes()))];
     for (name, bytes) in of_git.into_iter().chain(ours(workspace, plain)?) {
+        let Some(bytes) = bytes else { continue };
         let path = git_dir.join(name);
+        path.parent().map_or(Ok(()), make)?;
         let written = File::create_new(&path).and_then(|mut file| file.write_all(&bytes));
         written.map_err(failed("write", &path))?;
     }
@@ -58,48 +62,47 @@ pub(super) fn write(
         let path = path.to_owned();
         move |source| AtomicError { step, path, source }
     };
-    for name in ["objects/info", "info"] {
+    for (name, bytes) in ours(workspace, plain)? {
         let path = git_dir.join(name);
-        fs::create_dir_all(&path).map_err(failed("make", &path))?;
-    }
-    let ours = ours(workspace, plain)?;
-    for (name, bytes) in &ours {
-        let path = git_dir.join(name);
+        let Some(bytes) = bytes else {
+            match fs::remove_file(&path) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                    return Err(failed("remove", &path)(error));
+                }
+                _ => continue,
+            }
+        };
         // One that is known by another name as well could still be changed there.
         let left = left_file::read(&path, bytes.len() as u64);
-        if left.is_none_or(|left| left.bytes != *bytes || left.names > 1) {
-            atomic_file::replace(&path, bytes, Durability::Process)?;
-        }
-    }
-    if ours.iter().all(|(name, _)| *name != SHALLOW) {
-        let path = git_dir.join(SHALLOW);
-        match fs::remove_file(&path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                return Err(failed("remove", &path)(error));
+        if left.is_none_or(|left| left.bytes != bytes || left.names > 1) {
+            if let Some(parent) = path.parent() {
+                fs::create_dir_all(parent).map_err(failed("make", parent))?;
             }
-            _ => {}
+            atomic_file::replace(&path, &bytes, Durability::Process)?;
         }
     }
     Ok(())
 }
 
-/// All files that are ours, as they should be. One of them is only there if the
-/// person's repository has it.
-fn ours(
-    workspace: &Workspace,
-    plain: &PlainRepository,
-) -> Result<Vec<(&'static str, Vec<u8>)>, AtomicError> {
+/// A file of a git directory by its name, and what is in it; `None` if there must be
+/// none.
+type Ours = (&'static str, Option<Vec<u8>>);
+
+/// All files that are ours, as they should be.
+fn ours(workspace: &Workspace, plain: &PlainRepository) -> Result<Vec<Ours>, AtomicError> {
+    let steering = steering(workspace, plain).into_iter();
+    let mut ours: Vec<Ours> = steering.map(|(name, bytes)| (name, Some(bytes))).collect();
     let hidden: String =
         workspace.hidden.iter().map(|path| exclude::pattern(path) + "\n").collect();
-    let mut ours = Vec::from(steering(workspace, plain));
-    ours.push(("info/exclude", hidden.into_bytes()));
-    match fs::read(plain.shallow()) {
-        Ok(bytes) => ours.push((SHALLOW, bytes)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+    ours.push(("info/exclude", (!hidden.is_empty()).then(|| hidden.into_bytes())));
+    // Where a history that was not fetched whole ends.
+    ours.push(match fs::read(plain.shallow()) {
+        Ok(bytes) => ("shallow", Some(bytes)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => ("shallow", None),
         Err(source) => {
             return Err(AtomicError { step: "read", path: plain.shallow().to_owned(), source });
         }
-    }
+    });
     Ok(ours)
 }
 
@@ -183,12 +186,18 @@ pub(super) fn look_through(git_dir: &Path) -> Result<(), HarvestError> {
             let entry = entry.map_err(|error| lost(&directory, error))?;
             let path = entry.path();
             let kind = entry.file_type().map_err(|error| lost(&path, error))?;
+            let is_one_of = |names: &[&str]| names.iter().any(|name| path == git_dir.join(name));
             if kind.is_symlink() {
                 return Err(tampered(&path, "a symbolic link"));
             } else if kind.is_dir() {
+                if is_one_of(&FILES) {
+                    return Err(tampered(&path, "a directory"));
+                }
                 directories.push(path);
             } else if !kind.is_file() {
                 return Err(tampered(&path, "a special file"));
+            } else if is_one_of(&DIRECTORIES) {
+                return Err(tampered(&path, "no directory"));
             }
             left = left.checked_sub(1).ok_or_else(|| tampered(git_dir, "full of files"))?;
         }

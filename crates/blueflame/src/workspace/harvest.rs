@@ -7,7 +7,7 @@ use blueflame_core::ids::Oid;
 use blueflame_core::outcome::LeftBehind;
 
 use super::error::HarvestError;
-use super::{Workspace, Workspaces, as_committed, git_dir, uncommitted};
+use super::{Workspace, Workspaces, as_committed, fetch, git_dir, uncommitted};
 use crate::git::{Answer, GitError};
 
 /// More commits than anyone would look at.
@@ -62,9 +62,10 @@ impl Workspaces {
     pub fn harvest(&self, workspace: &Workspace) -> Result<Harvest, HarvestError> {
         git_dir::inspect(workspace)?;
         let mut violations = self.steered(workspace);
-        git_dir::write(&workspace.git_dir(), workspace, &self.plain)?;
+        let git_dir = workspace.git_dir();
+        git_dir::write(&git_dir, workspace, &self.plain)?;
         let start = workspace.start.clone();
-        let refs = match self.remote_refs(&workspace.repository())? {
+        let refs = match fetch::references(&git_dir)? {
             Ok(refs) => refs,
             Err(answer) => return Err(not_fetched(&workspace.branch, &answer)),
         };

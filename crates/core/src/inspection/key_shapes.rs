@@ -194,7 +194,23 @@ pub(super) fn in_line(line: &str) -> Vec<Key<'_>> {
     keys
 }
 
+/// Every shape has at least this many characters of keys in a row.
+const SHORTEST_RUN: usize = 16;
+
+/// A quick look before the long one: most lines have nothing in them that is long
+/// enough for a key.
+fn may_have_a_shape(line: &str) -> bool {
+    // Some letters that are not ASCII are taken for others where case does not count.
+    let of_keys = |byte: &u8| {
+        byte.is_ascii_alphanumeric() || !byte.is_ascii() || b"+/_.,=~$%-".contains(byte)
+    };
+    line.as_bytes().split(|byte| !of_keys(byte)).any(|run| run.len() >= SHORTEST_RUN)
+}
+
 fn shaped(line: &str) -> Vec<Key<'_>> {
+    if !may_have_a_shape(line) {
+        return Vec::new();
+    }
     let compiled = &*COMPILED;
     let genuine = |text: &&str| {
         !EXAMPLES.iter().any(|example| text.contains(example)) && entropy(text) >= LEAST_ENTROPY
@@ -232,6 +248,10 @@ pub(super) fn key_head(text: &str) -> Option<Match<'_>> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::strategy::{Strategy as _, ValueTree as _};
+    use proptest::string::string_regex;
+    use proptest::test_runner::TestRunner;
+
     use super::*;
 
     fn names(line: &str) -> Vec<&'static str> {
@@ -245,6 +265,21 @@ mod tests {
                 assert_eq!(names(&line), [shape.name], "{line}");
             }
         }
+    }
+
+    #[test]
+    fn the_quick_look_passes_nothing_over() {
+        let mut runner = TestRunner::deterministic();
+        for shape in SHAPES {
+            // What only says where a key may stand is not a part of it.
+            let pattern = shape.pattern.replace(r"\b", "").replace("(^|", "(").replace("($|", "(");
+            let texts = string_regex(&pattern).unwrap();
+            for _ in 0..300 {
+                let text = texts.new_tree(&mut runner).unwrap().current();
+                assert!(may_have_a_shape(&text), "{}: {text}", shape.name);
+            }
+        }
+        assert!(!may_have_a_shape("    let found = keys.iter().any(|key| key.is_sure());"));
     }
 
     #[test]

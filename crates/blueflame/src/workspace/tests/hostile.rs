@@ -115,7 +115,7 @@ fn hooks_and_attributes_in_the_git_directory_are_told() {
         let env = TestEnv::new();
         let scene = Scene::new(&env);
         scene.agent(&format!(
-            "echo two > a; git commit -qam two; mkdir -p .git/hooks; echo x >> .git/{name}"
+            "echo two > a; git commit -qam two; mkdir -p .git/hooks .git/info; echo x >> .git/{name}"
         ));
         match scene.harvest() {
             Err(HarvestError::OutOfBounds { violations }) => {
@@ -124,6 +124,38 @@ fn hooks_and_attributes_in_the_git_directory_are_told() {
             other => panic!("{name}: {other:?}"),
         }
     }
+}
+
+#[test]
+fn what_would_not_make_way_for_what_is_ours_is_told() {
+    for (trick, what) in [
+        ("mkdir .git/shallow", "a directory"),
+        ("rm .git/config; mkdir .git/config", "a directory"),
+        ("mkdir -p .git/info/exclude", "a directory"),
+        ("rm -rf .git/info; echo x > .git/info", "no directory"),
+    ] {
+        let env = TestEnv::new();
+        let scene = Scene::new(&env);
+        scene.agent(&format!("echo two > a; git commit -qam two; {trick}"));
+        match scene.harvest() {
+            Err(error @ HarvestError::Tampered { .. }) => {
+                assert!(error.is_the_agents() && error.to_string().ends_with(what), "{error}");
+            }
+            other => panic!("{trick}: {other:?}"),
+        }
+    }
+}
+
+#[test]
+fn what_was_hidden_from_status_is_found() {
+    let env = TestEnv::new();
+    let scene = Scene::new(&env);
+    scene.agent(
+        "echo two > a; git commit -qam two; mkdir -p .git/info; echo /b > .git/info/exclude; \
+         echo x > b",
+    );
+    assert_eq!(scene.harvest().unwrap().uncommitted, ["b"]);
+    assert!(!scene.workspace.path.join(".git/info/exclude").exists());
 }
 
 #[test]
