@@ -2,7 +2,7 @@
 //! the child ends: nobody has to look over and over.
 
 use std::io;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::process::{Child, ExitStatus};
 use std::time::Instant;
 
@@ -55,6 +55,24 @@ pub fn wait_for_any(watched: &mut [PollFd<'_>], moment: Option<Instant>) -> io::
             Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
+    }
+}
+
+/// What is read and waited for up to a moment.
+#[derive(Debug)]
+pub struct Timed<R> {
+    pub from: R,
+    pub until: Instant,
+}
+
+impl<R: io::Read + AsFd> io::Read for Timed<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let mut watched = [PollFd::new(&self.from, PollFlags::IN)];
+        wait_for_any(&mut watched, Some(self.until))?;
+        if watched[0].revents().is_empty() {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        self.from.read(buffer)
     }
 }
 

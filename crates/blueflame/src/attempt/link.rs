@@ -5,9 +5,9 @@ use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command as Program, Stdio};
-use std::sync::mpsc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use rustix::io::ioctl_fionbio;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, Lines};
 use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
@@ -16,6 +16,7 @@ use super::directory::{Directory, DirectoryError, Registered};
 use super::messages::{Command, Report};
 use super::run::HELD;
 use super::spec::Secrets;
+use crate::child_end::Timed;
 
 /// How long an attempt process may take to come up, on a busy machine.
 const REGISTRATION: Duration = Duration::from_secs(60);
@@ -67,26 +68,18 @@ fn start_within(
     let log = File::options().create(true).append(true).open(directory.log_file())?;
     let mut command = process("__attempt", blueflame, directory);
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(log).spawn()?;
-    let stdin = child.stdin.take();
-    let stdout = child.stdout.take();
-    let secrets = serde_json::to_vec(secrets).map_err(io::Error::from)?;
-    let (tell, told) = mpsc::channel();
-    // By another thread: one that neither reads nor speaks must not hold us.
-    std::thread::spawn(move || {
-        if let Some(mut stdin) = stdin {
-            // One that is gone already says so below.
-            let _ = stdin.write_all(&secrets);
+    let line = introduce(&mut child, secrets, Instant::now() + within);
+    let line = match line {
+        Ok(line) => line,
+        Err(error) => {
+            let _ = child.kill();
+            let _ = child.wait();
+            return Err(match error.kind() {
+                io::ErrorKind::TimedOut => StartError::TooSlow { within },
+                _ => error.into(),
+            });
         }
-        let mut line = String::new();
-        let read = stdout.map(|it| BufReader::new(it).take(LONGEST).read_line(&mut line));
-        let _ = tell.send(read.unwrap_or(Ok(0)).map(|_| line));
-    });
-    let Ok(line) = told.recv_timeout(within) else {
-        let _ = child.kill();
-        let _ = child.wait();
-        return Err(StartError::TooSlow { within });
     };
-    let line = line?;
     if let Ok(registered) = serde_json::from_str(&line) {
         return Ok(Started { child, registered });
     }
@@ -98,6 +91,25 @@ fn start_within(
     let log = log.trim();
     let why = if log.is_empty() { status.to_string() } else { log.to_owned() };
     Err(StartError::GaveUp(why))
+}
+
+/// Tells a new process its secrets, and hears the line that it answers with. One that
+/// neither reads nor speaks does not hold us.
+fn introduce(child: &mut Child, secrets: &Secrets, until: Instant) -> io::Result<String> {
+    let secrets = serde_json::to_vec(secrets)?;
+    if let Some(mut stdin) = child.stdin.take() {
+        // A pipe holds far more than any secret.
+        ioctl_fionbio(&stdin, true)?;
+        match stdin.write_all(&secrets) {
+            // One that is gone already says so below.
+            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => return Err(error),
+            _ => {}
+        }
+    }
+    let Some(stdout) = child.stdout.take() else { return Ok(String::new()) };
+    let mut line = String::new();
+    BufReader::new(Timed { from: stdout, until }).take(LONGEST).read_line(&mut line)?;
+    Ok(line)
 }
 
 /// A process of ours that works for an attempt. It outlives us, and has nothing of

@@ -13,12 +13,11 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags};
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::call::memory;
 use super::{GitError, isolated};
-use crate::child_end;
+use crate::child_end::Timed;
 
 /// No answer takes longer, or it is given up.
 const DEADLINE: Duration = Duration::from_secs(60);
@@ -72,7 +71,7 @@ pub(super) struct Process {
     name: String,
     child: Child,
     questions: ChildStdin,
-    answers: BufReader<Timed>,
+    answers: BufReader<Timed<ChildStdout>>,
     /// What it complains about, of which so much has been read.
     complaints: File,
     read: u64,
@@ -99,7 +98,7 @@ impl Process {
         let (Some(questions), Some(answers)) = (child.stdin.take(), child.stdout.take()) else {
             return Err(not_started(io::Error::other("without its pipes")));
         };
-        let answers = BufReader::new(Timed { answers, until: Instant::now() });
+        let answers = BufReader::new(Timed { from: answers, until: Instant::now() });
         Ok(Process { name, child, questions, answers, complaints, read: 0 })
     }
 
@@ -171,24 +170,6 @@ impl Process {
 impl Drop for Process {
     fn drop(&mut self) {
         self.kill();
-    }
-}
-
-/// Answers that are waited for up to a moment.
-#[derive(Debug)]
-struct Timed {
-    answers: ChildStdout,
-    until: Instant,
-}
-
-impl io::Read for Timed {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let mut watched = [PollFd::new(&self.answers, PollFlags::IN)];
-        child_end::wait_for_any(&mut watched, Some(self.until))?;
-        if watched[0].revents().is_empty() {
-            return Err(io::ErrorKind::TimedOut.into());
-        }
-        self.answers.read(buffer)
     }
 }
 

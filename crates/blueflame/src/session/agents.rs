@@ -26,7 +26,7 @@ use super::silence::Silence;
 use super::site::Site;
 use crate::attempt::conclude::UNNAMED_PAUSE;
 use crate::attempt::directory::{Directory, Registered, Standing};
-use crate::attempt::link::{self, Link, StartError};
+use crate::attempt::link::{self, Link, StartError, Started};
 use crate::attempt::messages::{Command, Report};
 use crate::attempt::sealed::Sealed;
 use crate::attempt::spec::Secrets;
@@ -138,18 +138,15 @@ async fn start(
         }
     }
     let site = Arc::clone(site);
-    spawn_blocking(move || {
+    let started = spawn_blocking(move || {
         let secrets = Secrets { credential: site.credential(&account) };
-        let started = link::start(&site.blueflame, &directory, &secrets)
-            .map_err(|error: StartError| surroundings(&error))?;
-        let registered = started.registered;
-        let mut child = started.child;
-        // Whoever started it has to take leave of it.
-        std::thread::spawn(move || child.wait());
-        Ok((registered, handed))
-    })
-    .await
-    .map_err(|error| error.to_string())?
+        link::start(&site.blueflame, &directory, &secrets)
+            .map_err(|error: StartError| surroundings(&error))
+    });
+    let Started { registered, mut child } = started.await.map_err(|error| error.to_string())??;
+    // Whoever started it has to take leave of it.
+    std::thread::spawn(move || child.wait());
+    Ok((registered, handed))
 }
 
 /// Everything that an attempt process finds when it begins. It takes as long as a
