@@ -20,8 +20,24 @@ pub struct Cost {
     pub peak_kib: u64,
 }
 
+/// The time that a process has had on processors, all its threads together. What `stat`
+/// says of that is in hundredths of a second, each part of it rounded down.
+#[expect(unsafe_code, reason = "no safe wrapper has the clock of another process")]
+fn clock_of(pid: u32) -> Option<Duration> {
+    let pid = libc::pid_t::try_from(pid).ok()?;
+    let (mut clock, mut time) = (0, libc::timespec { tv_sec: 0, tv_nsec: 0 });
+    // SAFETY: both write to what they are given here, and keep nothing of it.
+    let read = unsafe {
+        libc::clock_getcpuclockid(pid, &raw mut clock) == 0
+            && libc::clock_gettime(clock, &raw mut time) == 0
+    };
+    let time = Duration::new(time.tv_sec.try_into().ok()?, time.tv_nsec.try_into().ok()?);
+    read.then_some(time)
+}
+
 /// A process as it is now, also one that has ended and was not waited for yet.
 pub fn look(pid: u32) -> Option<Cost> {
+    let own = clock_of(pid)?;
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let (_, fields) = stat.rsplit_once(')')?;
     let fields: Vec<&str> = fields.split_ascii_whitespace().collect();
@@ -32,7 +48,7 @@ pub fn look(pid: u32) -> Option<Cost> {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     let peak = peak.and_then(|line| line.trim().trim_end_matches("kB").trim().parse().ok());
-    Some(Cost { own: time(11), children: time(13), peak_kib: peak.unwrap_or(0) })
+    Some(Cost { own, children: time(13), peak_kib: peak.unwrap_or(0) })
 }
 
 /// What a process has cost when it ends. Until then, `beside` is called now and then

@@ -65,7 +65,7 @@ impl Workspaces {
         head: &Oid,
         refs: &[(String, Oid)],
     ) -> Result<Vec<String>, HarvestError> {
-        let own = format!("refs/heads/{}", workspace.branch);
+        let own = git_dir::reference(workspace);
         let mut found = Vec::new();
         let mut kept = 0;
         for (reference, oid) in refs {

@@ -91,7 +91,7 @@ impl Workspaces {
         let git_dir = staging.join(".git");
         git_dir::write(&git_dir, workspace, &self.plain)?;
         let git = || Call::plain(&git_dir).work_tree(staging).deadline(CHECKOUT_DEADLINE);
-        let branch = format!("refs/heads/{}", workspace.branch);
+        let branch = git_dir::reference(workspace);
         git().words(&["update-ref", &branch, order.start.as_str()]).done()?;
         git().words(&["read-tree", "--reset", "-u", content.as_str()]).done()?;
         if *content != order.start {

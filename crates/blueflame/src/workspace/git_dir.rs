@@ -7,7 +7,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use blueflame_core::ids::Oid;
 
@@ -20,6 +20,9 @@ use crate::git::ObjectFormat;
 
 /// More files than any honest agent leaves in a git directory.
 const MOST_FILES: usize = 500_000;
+
+/// The longest name of an object, and the end of its line.
+const LONGEST_REFERENCE: u64 = 65;
 
 /// What is a file, and what is a directory, wherever it is there: nothing else makes way
 /// for what is ours.
@@ -38,10 +41,9 @@ pub(super) fn make(
     for name in ["refs", "objects/info"] {
         make(&git_dir.join(name))?;
     }
-    let branch = format!("refs/heads/{}", workspace.branch);
-    let head = format!("ref: {branch}\n");
-    let packed = format!("# pack-refs with: peeled fully-peeled sorted \n{start} {branch}\n");
-    let of_git = [("HEAD", Some(head.into_bytes())), ("packed-refs", Some(packed.into_bytes()))];
+    let head = format!("ref: {}\n", reference(workspace));
+    let packed = packed_refs(workspace, start);
+    let of_git = [("HEAD", Some(head.into_bytes())), ("packed-refs", Some(packed))];
     for (name, bytes) in of_git.into_iter().chain(ours(workspace, plain)?) {
         let Some(bytes) = bytes else { continue };
         let path = git_dir.join(name);
@@ -50,6 +52,17 @@ pub(super) fn make(
         written.map_err(failed("write", &path))?;
     }
     Ok(())
+}
+
+/// The reference that a workspace has, as git names it.
+pub(super) fn reference(workspace: &Workspace) -> String {
+    format!("refs/heads/{}", workspace.branch)
+}
+
+/// The list of references of a workspace in which nothing was done yet.
+fn packed_refs(workspace: &Workspace, start: &Oid) -> Vec<u8> {
+    let reference = reference(workspace);
+    format!("# pack-refs with: peeled fully-peeled sorted \n{start} {reference}\n").into_bytes()
 }
 
 /// Puts what is ours into a git directory, in place of whatever is there instead.
@@ -163,8 +176,37 @@ fn quoted(text: &str) -> String {
     quoted + "\""
 }
 
+/// What a look through a git directory found.
+pub(super) struct Looked {
+    /// The files that references are in, one in each.
+    references: Vec<PathBuf>,
+}
+
+impl Looked {
+    /// The commit of the branch, if it is the only reference of the workspace; `None` if
+    /// that is a question for git.
+    pub(super) fn only_branch(&self, workspace: &Workspace) -> Option<Oid> {
+        let git_dir = workspace.git_dir();
+        let listed = packed_refs(workspace, &workspace.start);
+        let left = left_file::read(&git_dir.join("packed-refs"), listed.len() as u64)?;
+        if left.bytes != listed {
+            return None;
+        }
+        match &self.references[..] {
+            // Nothing was committed.
+            [] => Some(workspace.start.clone()),
+            [one] if *one == git_dir.join(reference(workspace)) => {
+                let left = left_file::read(one, LONGEST_REFERENCE)?;
+                let text = str::from_utf8(&left.bytes).ok()?;
+                Oid::new(text.strip_suffix('\n')?).ok()
+            }
+            _ => None,
+        }
+    }
+}
+
 /// Looks through the git directory of a workspace that an agent had to itself.
-pub(super) fn inspect(workspace: &Workspace) -> Result<(), HarvestError> {
+pub(super) fn inspect(workspace: &Workspace) -> Result<Looked, HarvestError> {
     match fs::symlink_metadata(&workspace.path) {
         Ok(found) if found.is_dir() => look_through(&workspace.git_dir()),
         Ok(_) => Err(tampered(&workspace.path, "no directory")),
@@ -173,13 +215,15 @@ pub(super) fn inspect(workspace: &Workspace) -> Result<(), HarvestError> {
 }
 
 /// Refuses a git directory with anything in it that leads elsewhere.
-pub(super) fn look_through(git_dir: &Path) -> Result<(), HarvestError> {
+pub(super) fn look_through(git_dir: &Path) -> Result<Looked, HarvestError> {
     match fs::symlink_metadata(git_dir) {
         Ok(found) if found.is_dir() => {}
         Ok(_) => return Err(tampered(git_dir, "no directory")),
         Err(error) => return Err(lost(git_dir, error)),
     }
     let mut left = MOST_FILES;
+    let refs = git_dir.join("refs");
+    let mut references = Vec::new();
     let mut directories = vec![git_dir.to_owned()];
     while let Some(directory) = directories.pop() {
         for entry in fs::read_dir(&directory).map_err(|error| lost(&directory, error))? {
@@ -198,13 +242,18 @@ pub(super) fn look_through(git_dir: &Path) -> Result<(), HarvestError> {
                 return Err(tampered(&path, "a special file"));
             } else if is_one_of(&DIRECTORIES) {
                 return Err(tampered(&path, "no directory"));
+            } else if path.starts_with(&refs) {
+                references.push(path);
             }
             left = left.checked_sub(1).ok_or_else(|| tampered(git_dir, "full of files"))?;
         }
     }
     // It would have git read the configuration of another directory.
     let pointer = git_dir.join("commondir");
-    if pointer.exists() { Err(tampered(&pointer, "a pointer elsewhere")) } else { Ok(()) }
+    if pointer.exists() {
+        return Err(tampered(&pointer, "a pointer elsewhere"));
+    }
+    Ok(Looked { references })
 }
 
 fn tampered(path: &Path, what: &'static str) -> HarvestError {

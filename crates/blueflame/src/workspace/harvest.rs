@@ -60,14 +60,17 @@ impl Workspaces {
     /// [`attempt_ref`](Self::attempt_ref). Work that does not continue its start,
     /// or came with more than work, is kept there too, for people to look at.
     pub fn harvest(&self, workspace: &Workspace) -> Result<Harvest, HarvestError> {
-        git_dir::inspect(workspace)?;
+        let looked = git_dir::inspect(workspace)?;
         let mut violations = self.steered(workspace);
         let git_dir = workspace.git_dir();
         git_dir::write(&git_dir, workspace, &self.plain)?;
         let start = workspace.start.clone();
-        let refs = match fetch::references(&git_dir)? {
-            Ok(refs) => refs,
-            Err(answer) => return Err(not_fetched(&workspace.branch, &answer)),
+        let refs = match looked.only_branch(workspace) {
+            Some(commit) => vec![(git_dir::reference(workspace), commit)],
+            None => match fetch::references(&git_dir)? {
+                Ok(refs) => refs,
+                Err(answer) => return Err(not_fetched(&workspace.branch, &answer)),
+            },
         };
         let Taken { head, tree_changed } = self.take_branch(workspace, &refs)?;
         let commits = self.commits(&start, &head)?;
@@ -90,7 +93,7 @@ impl Workspaces {
         refs: &[(String, Oid)],
     ) -> Result<Taken, HarvestError> {
         let branch = workspace.branch.clone();
-        let source = format!("refs/heads/{branch}");
+        let source = git_dir::reference(workspace);
         let Some((_, target)) = refs.iter().find(|(name, _)| *name == source) else {
             return Err(HarvestError::BranchGone { branch });
         };

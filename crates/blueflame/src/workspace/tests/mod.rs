@@ -205,6 +205,7 @@ fn nothing_of_the_person_changes() {
 mod fittings;
 mod hostile;
 mod leftovers;
+mod references;
 mod repositories;
 mod restore;
 mod starting_point;
