@@ -99,7 +99,9 @@ impl Directory {
         private_directory(root)?;
         let json = serde_json::to_vec_pretty(spec)
             .map_err(|error| unreadable(&directory.spec_file(), &error))?;
-        atomic_file::replace(&directory.spec_file(), &json, Durability::Power)?;
+        // An attempt that a power cut ends is lost, and nobody asks what it was told; one
+        // that comes to its end sees to it that this is known.
+        atomic_file::replace(&directory.spec_file(), &json, Durability::Process)?;
         Ok(directory)
     }
 
@@ -186,8 +188,17 @@ impl Directory {
         read(&self.result_file())
     }
 
-    /// Writes the result, once and for all.
+    /// Writes the result, once and for all. What it was told survives from here on with
+    /// what came of it.
     pub fn seal(&self, sealed: &Sealed) -> Result<(), DirectoryError> {
+        let spec = self.spec_file();
+        match File::open(&spec).and_then(|file| file.sync_all()) {
+            // Whoever took it away will not ask for it.
+            Err(source) if source.kind() != io::ErrorKind::NotFound => {
+                return Err(DirectoryError::Io { step: "sync", path: spec, source });
+            }
+            _ => {}
+        }
         let path = self.result_file();
         let json = serde_json::to_vec_pretty(sealed).map_err(|error| unreadable(&path, &error))?;
         Ok(atomic_file::replace(&path, &json, Durability::Power)?)

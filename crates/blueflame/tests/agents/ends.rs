@@ -19,6 +19,7 @@ use blueflame_core::outcome::{Killer, Outcome};
 use rustix::process::Signal;
 
 use crate::lifecycle::{acted_by, until};
+use crate::needed;
 use crate::stage::{BLUEFLAME, Stage};
 
 #[test]
@@ -135,6 +136,28 @@ fn a_result_that_cannot_be_written_is_said_in_the_log() {
     assert!(log.contains("result.json"), "{log}");
     fs::remove_dir(directory.result_file()).unwrap();
     assert!(matches!(directory.standing().unwrap(), Standing::Lost { .. }));
+}
+
+#[test]
+fn what_it_was_told_is_on_the_disk_before_what_came_of_it() {
+    if !needed::is_there("strace") {
+        return;
+    }
+    let stage = acted_by("exit 0").with(|spec| spec.sandbox.tier = Tier::Off);
+    let directory = Directory::create(&stage.env.path("attempt"), &stage.spec).unwrap();
+    let (traced, trace) = (stage.env.path("traced"), stage.env.path("trace"));
+    let watched = "strace -f -y -e trace=fsync,rename,renameat,renameat2 -o";
+    let script = format!("#!/bin/sh\nexec {watched} '{}' {BLUEFLAME} \"$@\"\n", trace.display());
+    fs::write(&traced, script).unwrap();
+    fs::set_permissions(&traced, fs::Permissions::from_mode(0o755)).unwrap();
+    let mut started = link::start(&traced, &directory, &stage.secrets).unwrap();
+    assert!(started.child.wait().unwrap().success());
+    let trace = fs::read_to_string(trace).unwrap();
+    let place = |what: &str, file: &str| {
+        let found = trace.lines().position(|line| line.contains(what) && line.contains(file));
+        found.unwrap_or_else(|| panic!("no {what} of {file}: {trace}"))
+    };
+    assert!(place("fsync(", "/spec.json>") < place("rename", "/result.json\""), "{trace}");
 }
 
 #[test]

@@ -72,8 +72,7 @@ fn installed(place: &Path, package: &str, program: &str) -> Option<PathBuf> {
     };
     let required = std::env::var_os(REQUIRED).is_some();
     assert!(!required, "{package} could not be installed: {why}");
-    let test = std::thread::current().name().unwrap_or_default().to_owned();
-    say(&format!("SKIPPED {test}: {package} could not be installed: {why}\n"));
+    say(&format!("SKIPPED {}: {package} could not be installed: {why}\n", test()));
     None
 }
 
@@ -81,4 +80,9 @@ fn installed(place: &Path, package: &str, program: &str) -> Option<PathBuf> {
 /// and a skipped one passes.
 pub fn say(text: &str) {
     let _ = rustix::io::write(std::io::stderr().as_fd(), text.as_bytes());
+}
+
+/// The test that runs.
+pub fn test() -> String {
+    std::thread::current().name().unwrap_or_default().to_owned()
 }

@@ -10,6 +10,7 @@ mod figures;
 mod hooks;
 mod install;
 mod lifecycle;
+mod needed;
 mod planner;
 mod plugin;
 mod proving;

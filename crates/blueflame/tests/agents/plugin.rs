@@ -5,9 +5,9 @@ use std::fs;
 use std::path::Path;
 
 use blueflame::sandbox::Tier;
-use blueflame::search_path;
 
 use crate::install;
+use crate::needed;
 use crate::stage::{Agent, Run, Stage};
 
 /// Calls a tool once, which is allowed.
@@ -144,7 +144,7 @@ replies:
 #[test]
 fn every_tool_is_judged_by_what_it_does() {
     let Some(stage) = Stage::new(Agent::Opencode) else { return };
-    if !is_installed("rg", "every_tool_is_judged_by_what_it_does") {
+    if !needed::is_there("rg") {
         return;
     }
     let script = "
@@ -218,8 +218,7 @@ fn without_the_program_that_searches_there_is_nothing_to_search_with() {
 #[test]
 fn it_reaches_for_nobody_but_the_gateway() {
     let Some(opencode) = install::opencode() else { return };
-    let name = "it_reaches_for_nobody_but_the_gateway";
-    if !is_installed("strace", name) || !is_installed("rg", name) {
+    if !needed::is_there("strace") || !needed::is_there("rg") {
         return;
     }
     let place = tempfile::tempdir().unwrap();
@@ -366,14 +365,4 @@ fn a_context_that_never_fits_is_a_loop_that_ends() {
     let run = stage.script(&format!("replies: [{{fail: {{{fail}}}}}]")).run();
     assert_eq!(run.end(), "crashed", "{}", run.story());
     assert!(run.requests().len() < 40, "{} requests", run.requests().len());
-}
-
-/// Whether a test has a program that it needs; CI insists on it.
-fn is_installed(program: &str, test: &str) -> bool {
-    let found = search_path::find(program, &std::env::var_os("PATH").unwrap()).is_some();
-    assert!(found || std::env::var_os(install::REQUIRED).is_none(), "{program} is not installed");
-    if !found {
-        install::say(&format!("SKIPPED {test}: there is no {program}\n"));
-    }
-    found
 }

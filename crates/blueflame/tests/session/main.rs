@@ -15,6 +15,8 @@ mod idle;
 mod install;
 mod memory;
 mod money;
+#[path = "../agents/needed.rs"]
+mod needed;
 mod obstacles;
 mod outcomes;
 mod paper;

@@ -70,15 +70,6 @@ pub enum Manner {
     Git,
 }
 
-/// Whether orchestrators can be met at their system calls here. Where that is
-/// required, as in CI, it is an error if not.
-pub fn has_strace() -> bool {
-    let found = std::process::Command::new("strace").arg("-V").output().is_ok();
-    let required = std::env::var_os("BLUEFLAME_REQUIRE_AGENTS").is_some();
-    assert!(found || !required, "strace is not installed");
-    found
-}
-
 impl Manner {
     /// Whether it takes `strace`.
     pub fn counts_calls(self) -> bool {

@@ -19,8 +19,9 @@ use std::thread;
 
 use serde_json::Value;
 
-use self::death::{Chance, Death, Manner, has_strace};
+use self::death::{Chance, Death, Manner};
 use self::ledger::{Ledger, Person};
+use crate::needed;
 use crate::stage::{Again, RESUME, Stage};
 
 /// How many orchestrators are killed unless somebody wants more.
@@ -37,7 +38,7 @@ fn whoever_dies_whenever_the_session_ends_as_if_nobody_had() {
         battle(seed, &undisturbed);
         return;
     }
-    let can_count = has_strace();
+    let can_count = needed::is_there("strace");
     if !can_count {
         println!("SKIPPED deaths at counted calls: strace is not installed");
     }
