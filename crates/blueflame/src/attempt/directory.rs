@@ -6,6 +6,7 @@
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, BufRead, BufReader};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -105,10 +106,23 @@ impl Directory {
         Ok(directory)
     }
 
-    /// Makes what only those have use for who work in it.
+    /// Makes what only those have use for who work in it. Commands that had it before
+    /// may have opened it to others.
     pub fn make_room(&self) -> Result<(), DirectoryError> {
-        private_directory(&self.home())?;
-        private_directory(&self.tmp())
+        for path in [self.home(), self.tmp()] {
+            let io = |step| {
+                let path = path.clone();
+                move |source| DirectoryError::Io { step, path, source }
+            };
+            match fs::symlink_metadata(&path) {
+                Ok(found) if found.is_dir() => {
+                    let closed = fs::Permissions::from_mode(0o700);
+                    fs::set_permissions(&path, closed).map_err(io("close"))?;
+                }
+                _ => private_directory(&path)?,
+            }
+        }
+        Ok(())
     }
 
     pub fn open(root: &Path) -> Directory {
@@ -188,17 +202,15 @@ impl Directory {
         read(&self.result_file())
     }
 
-    /// Writes the result, once and for all. What it was told survives from here on with
-    /// what came of it.
+    /// Has the spec survive a power cut, once there is a result that is understood by it.
+    pub fn keep_spec(&self) -> Result<(), DirectoryError> {
+        let path = self.spec_file();
+        let synced = File::open(&path).and_then(|file| file.sync_all());
+        synced.map_err(|source| DirectoryError::Io { step: "sync", path, source })
+    }
+
+    /// Writes the result, once and for all.
     pub fn seal(&self, sealed: &Sealed) -> Result<(), DirectoryError> {
-        let spec = self.spec_file();
-        match File::open(&spec).and_then(|file| file.sync_all()) {
-            // Whoever took it away will not ask for it.
-            Err(source) if source.kind() != io::ErrorKind::NotFound => {
-                return Err(DirectoryError::Io { step: "sync", path: spec, source });
-            }
-            _ => {}
-        }
         let path = self.result_file();
         let json = serde_json::to_vec_pretty(sealed).map_err(|error| unreadable(&path, &error))?;
         Ok(atomic_file::replace(&path, &json, Durability::Power)?)
@@ -265,7 +277,13 @@ impl Directory {
             if let Some(sealed) = self.result()? {
                 return Ok(Standing::Ended(Box::new(sealed)));
             }
-            let registered: Option<Registered> = read(&self.process_file())?;
+            let registered: Option<Registered> = match read(&self.process_file()) {
+                // It is written whole: the machine went down before it was on the disk.
+                Err(DirectoryError::Unreadable { .. }) if !held => {
+                    return Ok(Standing::Lost { spend: None });
+                }
+                read => read?,
+            };
             let alive = registered.as_ref().is_some_and(|it| process_tree::is_running(&it.process));
             // A program that it was about to start when it died has the lock for a
             // moment longer; or a process has taken it up, or let go of it, since we
@@ -420,5 +438,36 @@ fn private_directory(path: &Path) -> Result<(), DirectoryError> {
         Ok(())
     } else {
         Err(DirectoryError::Unsafe { path: path.to_owned() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_whose_machine_went_down_before_it_was_on_the_disk_is_lost() {
+        let dir = tempfile::tempdir().unwrap();
+        let directory = Directory::open(dir.path());
+        assert_eq!(directory.standing().unwrap(), Standing::NotStarted);
+        fs::write(directory.process_file(), "").unwrap();
+        let running = directory.take_up().unwrap();
+        assert!(directory.standing().is_err(), "whoever has it wrote it whole");
+        drop(running);
+        assert_eq!(directory.standing().unwrap(), Standing::Lost { spend: None });
+    }
+
+    #[test]
+    fn what_was_opened_to_others_is_closed_and_a_link_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let directory = Directory::open(dir.path());
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        directory.make_room().unwrap();
+        fs::set_permissions(directory.home(), fs::Permissions::from_mode(0o755)).unwrap();
+        directory.make_room().unwrap();
+        assert_eq!((mode(&directory.home()), mode(&directory.tmp())), (0o700, 0o700));
+        fs::remove_dir(directory.tmp()).unwrap();
+        std::os::unix::fs::symlink("/", directory.tmp()).unwrap();
+        assert!(matches!(directory.make_room(), Err(DirectoryError::Unsafe { .. })));
     }
 }

@@ -114,7 +114,11 @@ impl Attempt {
 
     /// Writes the result, or at least that there is one which could not be
     /// written: a full disk may have room for that.
-    fn write_result(&self, sealed: Sealed) -> Result<(), CannotBegin> {
+    fn write_result(&self, mut sealed: Sealed) -> Result<(), CannotBegin> {
+        if let Err(error) = self.directory.keep_spec() {
+            // It can be read as long as the machine does not go down.
+            sealed.warnings.push(error.to_string());
+        }
         let Err(error) = self.directory.seal(&sealed) else { return Ok(()) };
         let detail = format!("its result could not be kept: {error}");
         let ending = Ending::Failed(Outcome::Crashed { detail });

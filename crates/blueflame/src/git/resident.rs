@@ -27,7 +27,7 @@ const DEADLINE: Duration = Duration::from_secs(60);
 pub(super) struct Resident {
     git_dir: PathBuf,
     words: &'static [&'static str],
-    /// Whoever has a question while it answers another waits for that: an answer is
+    /// Whoever has a question while it answers another waits for that: most answers are
     /// there long before a second process would be.
     process: Mutex<Option<Process>>,
 }

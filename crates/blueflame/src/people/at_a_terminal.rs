@@ -64,7 +64,7 @@ fn program() {
         answers.map(|answers| serde_json::to_string(&answers).unwrap())
     } else {
         let sample = sample(scene);
-        let answer = respondent.answer(&sample.occasion(), &cancel);
+        let answer = respondent.ask(&sample.occasion(), &cancel);
         answer.map(|answer| serde_json::to_string(&answer).unwrap())
     };
     let said = said.unwrap_or_else(|unanswered| unanswered.to_string());

@@ -66,24 +66,30 @@ impl Respondent {
         Respondent { decisions, yes, terminal }
     }
 
-    /// Finds an answer. This waits for the person, so the caller runs it on a
-    /// thread of its own and takes the question back through `cancel`.
-    pub fn answer(
+    /// The answer that was given beforehand, by whoever did not look at the work;
+    /// `None` if the person is to be asked.
+    pub fn prepared(
         &mut self,
         occasion: &Occasion<'_>,
         cancel: &Cancel,
-    ) -> Result<Answer, Unanswered> {
+    ) -> Result<Option<Answer>, Unanswered> {
         cancel.check()?;
         if let Some(decisions) = &mut self.decisions
             && let Some(answer) = decisions.answer(occasion)?
         {
-            return Ok(answer);
+            return Ok(Some(answer));
         }
-        if self.yes
-            && let Some(answer) = yes(occasion.gate)
-        {
-            return Ok(answer);
+        let yes = if self.yes { yes(occasion.gate) } else { None };
+        match (yes, &self.terminal) {
+            (None, None) => Err(Unanswered::no_answer(occasion)),
+            (yes, _) => Ok(yes),
         }
+    }
+
+    /// Asks the person. This waits, so the caller runs it on a thread of its own and
+    /// takes the question back through `cancel`.
+    pub fn ask(&mut self, occasion: &Occasion<'_>, cancel: &Cancel) -> Result<Answer, Unanswered> {
+        cancel.check()?;
         let Some(terminal) = &mut self.terminal else {
             return Err(Unanswered::no_answer(occasion));
         };

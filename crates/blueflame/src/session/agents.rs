@@ -4,6 +4,7 @@
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::thread;
 use std::time::Duration;
 
 use blueflame_core::event::{Event, StartFault, Work};
@@ -144,8 +145,9 @@ async fn start(
             .map_err(|error: StartError| surroundings(&error))
     });
     let Started { registered, mut child } = started.await.map_err(|error| error.to_string())??;
-    // Whoever started it has to take leave of it.
-    std::thread::spawn(move || child.wait());
+    // Whoever started it has to take leave of it. Where no thread can be had, that is
+    // left to our end.
+    let _ = thread::Builder::new().spawn(move || child.wait());
     Ok((registered, handed))
 }
 

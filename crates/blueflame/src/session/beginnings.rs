@@ -53,9 +53,9 @@ impl Beginnings {
         if let Some(known) = self.known().get(directory.root()) {
             return Ok(Arc::clone(known));
         }
-        let beginning = Arc::new(Beginning::from(&directory.spec()?));
-        self.known().insert(directory.root().to_owned(), Arc::clone(&beginning));
-        Ok(beginning)
+        let read = Arc::new(Beginning::from(&directory.spec()?));
+        // One that was begun meanwhile is newer.
+        Ok(Arc::clone(self.known().entry(directory.root().to_owned()).or_insert(read)))
     }
 
     fn known(&self) -> MutexGuard<'_, BTreeMap<PathBuf, Arc<Beginning>>> {

@@ -7,7 +7,7 @@ use std::thread::{self, JoinHandle};
 
 use blueflame_core::event::Event;
 use blueflame_core::forecast::Forecast;
-use blueflame_core::gate::Gate;
+use blueflame_core::gate::{Answer, Gate};
 use blueflame_core::ids::{AgentId, Role};
 use blueflame_core::state::{PlanStep, State};
 use tokio::sync::mpsc::UnboundedSender;
@@ -145,16 +145,7 @@ impl Desk {
 fn serve(respondent: &mut Respondent, request: Request, cancel: &Cancel, post: &Post) {
     match request {
         Request::Gate { gate, state, site } => {
-            let page = review::page(&site, &state, &gate);
-            let diff = review::task_diff(&site, &state, &gate);
-            let tasks_file = site.repository.join(site.config.project.tasks_file.as_str());
-            let occasion = Occasion {
-                changeset: page.as_ref(),
-                diff: diff.as_deref(),
-                forecast: forecast(&gate, &state),
-                ..Occasion::new(&gate, &state, &site.config, &site.repository, &tasks_file)
-            };
-            match respondent.answer(&occasion, cancel) {
+            match answer(respondent, &gate, &state, &site, cancel) {
                 Ok(answer) => post.fact(Event::GateAnswered { gate, answer }),
                 Err(why) => unanswered(why, post),
             }
@@ -169,6 +160,30 @@ fn serve(respondent: &mut Respondent, request: Request, cancel: &Cancel, post: &
             }
         }
     }
+}
+
+/// What was decided beforehand, or else what the person says who is shown the work.
+fn answer(
+    respondent: &mut Respondent,
+    gate: &Gate,
+    state: &State,
+    site: &Site,
+    cancel: &Cancel,
+) -> Result<Answer, Unanswered> {
+    let tasks_file = site.repository.join(site.config.project.tasks_file.as_str());
+    let occasion = Occasion::new(gate, state, &site.config, &site.repository, &tasks_file);
+    if let Some(answer) = respondent.prepared(&occasion, cancel)? {
+        return Ok(answer);
+    }
+    let page = review::page(site, state, gate);
+    let diff = review::task_diff(site, state, gate);
+    let occasion = Occasion {
+        changeset: page.as_ref(),
+        diff: diff.as_deref(),
+        forecast: forecast(gate, state),
+        ..occasion
+    };
+    respondent.ask(&occasion, cancel)
 }
 
 fn unanswered(why: Unanswered, post: &Post) {

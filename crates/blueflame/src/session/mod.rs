@@ -67,7 +67,7 @@ use crate::people::{Respondent, Unanswered};
 use crate::projections::{ProjectionError, Projections};
 use crate::repo_lock::RepoLock;
 
-/// How long a killed attempt process may take to be gone.
+/// How long an attempt process may take to be gone that was killed or is on its way out.
 const KILL_PATIENCE: Duration = Duration::from_secs(2);
 
 /// How often free memory is looked at.

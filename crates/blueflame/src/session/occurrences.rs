@@ -14,14 +14,16 @@ impl Session {
         &mut self,
         occurrences: impl IntoIterator<Item = Occurrence>,
     ) -> Result<(), Failure> {
+        let mut undecided = false;
         for occurrence in occurrences {
             match occurrence {
                 Occurrence::Fact(event) => {
                     // A question may have answered itself by what came before.
-                    if matches!(event, Event::GateAnswered { .. }) && !self.unwritten.is_empty() {
+                    if undecided && matches!(event, Event::GateAnswered { .. }) {
                         self.act()?;
                     }
                     self.take_fact(event)?;
+                    undecided = true;
                 }
                 // What is only shown does not wait for the disk.
                 shown @ (Occurrence::Seen { .. } | Occurrence::Warning(_)) => {

@@ -41,6 +41,11 @@ pub fn enter(place: &Path) -> io::Result<()> {
     }
     mount_change("/", MountPropagationFlags::REC | MountPropagationFlags::PRIVATE)?;
     env::set_current_dir(place)?;
+    // Room for the kernel, made by the first who goes in.
+    match fs::create_dir("work") {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+        _ => {}
+    }
     let flags = MountFlags::NOSUID | MountFlags::NODEV;
     mount("blueflame", ".", "overlay", flags, Some(OPTIONS)).map_err(|error| {
         let place = place.display();

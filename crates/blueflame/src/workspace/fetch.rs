@@ -41,7 +41,9 @@ impl Workspaces {
 pub(super) fn references(git_dir: &Path) -> Result<Result<Vec<(String, Oid)>, Answer>, GitError> {
     let words = ["for-each-ref", "--format=%(objectname)%09%(refname)"];
     let answer = Call::plain(git_dir).words(&words).run()?;
-    if answer.status.success() { listed(&answer).map(Ok) } else { Ok(Err(answer)) }
+    // No git gives such a name: what is behind it would go unseen.
+    let hidden = String::from_utf8_lossy(&answer.stderr).contains("with broken name");
+    if answer.status.success() && !hidden { listed(&answer).map(Ok) } else { Ok(Err(answer)) }
 }
 
 /// Reads `<oid>\t<reference>` lines.

@@ -24,8 +24,8 @@ const MOST_FILES: usize = 500_000;
 /// The longest name of an object, and the end of its line.
 const LONGEST_REFERENCE: u64 = 65;
 
-/// What is a file, and what is a directory, wherever it is there: nothing else makes way
-/// for what is ours.
+/// What is a file, and what is a directory, wherever it is there: git expects it, and
+/// nothing else makes way for what is ours.
 const FILES: [&str; 5] = ["HEAD", "config", "shallow", "info/exclude", "objects/info/alternates"];
 const DIRECTORIES: [&str; 4] = ["info", "objects", "objects/info", "refs"];
 
@@ -63,6 +63,14 @@ pub(super) fn reference(workspace: &Workspace) -> String {
 fn packed_refs(workspace: &Workspace, start: &Oid) -> Vec<u8> {
     let reference = reference(workspace);
     format!("# pack-refs with: peeled fully-peeled sorted \n{start} {reference}\n").into_bytes()
+}
+
+/// Puts what is ours into a git directory that an agent had to itself.
+pub(super) fn write_again(
+    workspace: &Workspace,
+    plain: &PlainRepository,
+) -> Result<(), HarvestError> {
+    write(&workspace.git_dir(), workspace, plain).map_err(not_written)
 }
 
 /// Puts what is ours into a git directory, in place of whatever is there instead.
@@ -184,7 +192,7 @@ pub(super) struct Looked {
 
 impl Looked {
     /// The commit of the branch, if it is the only reference of the workspace; `None` if
-    /// that is a question for git.
+    /// that is a question for git, as it is for a repository that git made.
     pub(super) fn only_branch(&self, workspace: &Workspace) -> Option<Oid> {
         let git_dir = workspace.git_dir();
         let listed = packed_refs(workspace, &workspace.start);
@@ -230,23 +238,24 @@ pub(super) fn look_through(git_dir: &Path) -> Result<Looked, HarvestError> {
             let entry = entry.map_err(|error| lost(&directory, error))?;
             let path = entry.path();
             let kind = entry.file_type().map_err(|error| lost(&path, error))?;
-            let is_one_of = |names: &[&str]| names.iter().any(|name| path == git_dir.join(name));
             if kind.is_symlink() {
                 return Err(tampered(&path, "a symbolic link"));
             } else if kind.is_dir() {
-                if is_one_of(&FILES) {
-                    return Err(tampered(&path, "a directory"));
-                }
                 directories.push(path);
             } else if !kind.is_file() {
                 return Err(tampered(&path, "a special file"));
-            } else if is_one_of(&DIRECTORIES) {
-                return Err(tampered(&path, "no directory"));
             } else if path.starts_with(&refs) {
                 references.push(path);
             }
             left = left.checked_sub(1).ok_or_else(|| tampered(git_dir, "full of files"))?;
         }
+    }
+    let at = |name: &str| git_dir.join(name);
+    if let Some(name) = FILES.iter().find(|name| at(name).is_dir()) {
+        return Err(tampered(&at(name), "a directory"));
+    }
+    if let Some(name) = DIRECTORIES.iter().find(|name| at(name).is_file()) {
+        return Err(tampered(&at(name), "no directory"));
     }
     // It would have git read the configuration of another directory.
     let pointer = git_dir.join("commondir");
@@ -261,15 +270,40 @@ fn tampered(path: &Path, what: &'static str) -> HarvestError {
 }
 
 fn lost(path: &Path, source: io::Error) -> HarvestError {
-    if source.kind() == io::ErrorKind::NotFound {
-        return tampered(path, "gone");
+    match source.kind() {
+        io::ErrorKind::NotFound => tampered(path, "gone"),
+        io::ErrorKind::PermissionDenied => tampered(path, CLOSED),
+        _ => HarvestError::Io { step: "look at", path: path.to_owned(), source },
     }
-    HarvestError::Io { step: "look at", path: path.to_owned(), source }
 }
+
+/// Why what is ours could not be written. All of it was ours to write at the start.
+fn not_written(error: AtomicError) -> HarvestError {
+    match error.source.kind() {
+        io::ErrorKind::PermissionDenied => tampered(&error.path, CLOSED),
+        _ => error.into(),
+    }
+}
+
+/// What a directory is that its owner took the rights to.
+const CLOSED: &str = "closed to us";
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_closed_to_us_is_the_agents_doing_and_a_broken_disk_is_not() {
+        let path = Path::new("/w/.git/info");
+        for (kind, of_the_agent) in
+            [(io::ErrorKind::PermissionDenied, true), (io::ErrorKind::StorageFull, false)]
+        {
+            let unwritten = AtomicError { step: "remove", path: path.into(), source: kind.into() };
+            for error in [lost(path, kind.into()), not_written(unwritten)] {
+                assert_eq!(error.is_the_agents(), of_the_agent, "{error}");
+            }
+        }
+    }
 
     #[test]
     fn a_name_cannot_add_to_the_configuration() {

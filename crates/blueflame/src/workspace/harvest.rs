@@ -16,7 +16,7 @@ const MOST: usize = 10_000;
 /// What git says when the machine lets it down. Whatever else keeps it from
 /// fetching is in what the agent left: one that ruins its own repository must not
 /// bring the session to a halt.
-const OF_THE_MACHINE: [&str; 9] = [
+const OF_THE_MACHINE: [&str; 7] = [
     "No space left on device",
     "Disk quota exceeded",
     "Input/output error",
@@ -24,8 +24,6 @@ const OF_THE_MACHINE: [&str; 9] = [
     "Too many open files",
     "Cannot allocate memory",
     "Resource temporarily unavailable",
-    "unable to fork",
-    "unable to create thread",
 ];
 
 /// What was found in a workspace.
@@ -62,12 +60,11 @@ impl Workspaces {
     pub fn harvest(&self, workspace: &Workspace) -> Result<Harvest, HarvestError> {
         let looked = git_dir::inspect(workspace)?;
         let mut violations = self.steered(workspace);
-        let git_dir = workspace.git_dir();
-        git_dir::write(&git_dir, workspace, &self.plain)?;
+        git_dir::write_again(workspace, &self.plain)?;
         let start = workspace.start.clone();
         let refs = match looked.only_branch(workspace) {
             Some(commit) => vec![(git_dir::reference(workspace), commit)],
-            None => match fetch::references(&git_dir)? {
+            None => match fetch::references(&workspace.git_dir())? {
                 Ok(refs) => refs,
                 Err(answer) => return Err(not_fetched(&workspace.branch, &answer)),
             },
@@ -145,13 +142,44 @@ struct Taken {
     tree_changed: bool,
 }
 
+/// Whether a line of git tells that the machine let it down. The agent's own words may be
+/// in it as well: lines of its files, and names that it made up.
+fn is_of_the_machine(line: &str) -> bool {
+    let line = line.trim_start_matches("remote: ");
+    let serious = line.starts_with("fatal: ") || line.starts_with("error: ");
+    let quotes = ["unexpected line in ", "unterminated line in ", "broken name "];
+    let quotes = quotes.iter().any(|words| line.contains(words));
+    serious && !quotes && OF_THE_MACHINE.iter().any(|words| line.ends_with(words))
+}
+
 fn not_fetched(branch: &str, answer: &Answer) -> HarvestError {
     let branch = branch.to_owned();
     let message = String::from_utf8_lossy(&answer.stderr).trim().to_owned();
     let killed = answer.status.code().is_none();
-    if killed || OF_THE_MACHINE.iter().any(|words| message.contains(words)) {
+    if killed || message.lines().any(is_of_the_machine) {
         HarvestError::NotFetched { branch, message }
     } else {
         HarvestError::Refused { branch, message }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_of_the_machine_are_told_from_words_of_the_agent() {
+        for (line, of_the_machine) in [
+            ("fatal: write error: No space left on device", true),
+            ("remote: fatal: unable to create thread: Resource temporarily unavailable", true),
+            ("error: unable to write file .git/objects/aa/bb: Disk quota exceeded", true),
+            ("error: cannot fork() for index-pack: Cannot allocate memory", true),
+            ("fatal: unexpected line in .git/packed-refs: No space left on device", false),
+            ("fatal: unterminated line in .git/packed-refs: Input/output error", false),
+            ("warning: ignoring ref with broken name refs/x: No space left on device", false),
+            ("fatal: bad object HEAD", false),
+        ] {
+            assert_eq!(is_of_the_machine(line), of_the_machine, "{line}");
+        }
     }
 }

@@ -20,9 +20,6 @@ pub(super) const BASE: &str = "base";
 /// In the place of a workspace: what was touched.
 pub(super) const CHANGES: &str = "changes";
 
-/// In the place of a workspace: room for the kernel.
-pub(super) const WORK: &str = "work";
-
 /// Says of a directory that nothing is seen through it.
 const OPAQUE: &str = "user.overlay.opaque";
 
@@ -178,9 +175,7 @@ pub(super) fn make_opaque(directory: &Path) -> io::Result<()> {
 /// Makes the directories of a layered workspace over a checkout, which is named as
 /// seen from its place.
 pub(super) fn lay_out(place: &Path, base: &Path) -> io::Result<Layers> {
-    for name in [CHANGES, WORK] {
-        fs::create_dir_all(place.join(name))?;
-    }
+    fs::create_dir_all(place.join(CHANGES))?;
     std::os::unix::fs::symlink(base, place.join(BASE))?;
     Ok(Layers::planned(place))
 }

@@ -263,9 +263,10 @@ fn yes_answers_what_it_stands_for_and_only_that() {
     ] {
         for (decisions, said) in [(None, alone), (Some(read(raise)), beside_a_file)] {
             let mut respondent = Respondent::new(decisions, true, None);
-            let answer = respondent.answer(&sample.occasion(), &cancel);
+            let answer = respondent.prepared(&sample.occasion(), &cancel);
             let answer = match answer {
                 Ok(answer) => {
+                    let answer = answer.expect("nobody else could be asked");
                     // The core takes what we answer.
                     let mut state = sample.state.clone();
                     let gate = sample.gate.clone();
@@ -290,7 +291,7 @@ fn without_anyone_every_question_is_named() {
     let cancel = Cancel::new().unwrap();
     let mut nobody = Respondent::new(None, false, None);
     for sample in [Sample::plan(), Sample::changeset(), Sample::session(), Sample::budget()] {
-        let Err(unanswered) = nobody.answer(&sample.occasion(), &cancel) else { panic!("who?") };
+        let Err(unanswered) = nobody.prepared(&sample.occasion(), &cancel) else { panic!("who?") };
         let failure = crate::failure::Failure::from(unanswered);
         assert_eq!(failure.kind().code(), 4);
     }
@@ -298,6 +299,6 @@ fn without_anyone_every_question_is_named() {
     assert!(matches!(questions, Err(Unanswered::NoAnswer { .. })));
     cancel.interrupt();
     let sample = Sample::plan();
-    let interrupted = Respondent::new(None, true, None).answer(&sample.occasion(), &cancel);
+    let interrupted = Respondent::new(None, true, None).prepared(&sample.occasion(), &cancel);
     assert!(matches!(interrupted, Err(Unanswered::Interrupted)), "not even yes");
 }
