@@ -5,6 +5,7 @@
 //! answer is a typed value or a typed error, never a string to be searched.
 
 mod call;
+mod ended;
 mod object_format;
 mod resident;
 

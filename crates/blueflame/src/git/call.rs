@@ -1,24 +1,14 @@
 //! One call of git: put together step by step, run to its end or its deadline.
-//!
-//! What git prints goes into memory and not through pipes, so nothing that git
-//! leaves running can hold up the answer.
 
 use std::ffi::{OsStr, OsString};
-use std::fs::File;
-use std::io::{self, Read as _, Seek as _, Write as _};
-use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus};
-use std::time::{Duration, Instant};
+use std::process::{Command, ExitStatus};
+use std::time::Duration;
 
 use blueflame_core::ids::Oid;
-use rustix::fs::{MemfdFlags, memfd_create};
-use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::GitError;
-use crate::child_end;
-
-const DEADLINE: Duration = Duration::from_secs(60);
+use super::ended::{self, DEADLINE, Ended, Input};
 
 /// Settings that keep git from running or starting anything by itself.
 const QUIET: [&str; 8] = [
@@ -141,34 +131,9 @@ impl Call {
     pub fn run(self) -> Result<Answer, GitError> {
         let shown: Vec<_> = self.words.iter().map(|word| word.to_string_lossy()).collect();
         let command = shown.join(" ");
-        let not_started = |source: io::Error| {
-            if source.kind() == io::ErrorKind::NotFound && self.dir.is_dir() {
-                GitError::NotInstalled
-            } else {
-                GitError::NotStarted { command: command.clone(), dir: self.dir.clone(), source }
-            }
-        };
-        let (mut stdout, mut stderr) = (memory()?, memory()?);
-        let mut git = self.command();
-        if !self.input.is_empty() {
-            let mut stdin = memory()?;
-            stdin.write_all(&self.input).and_then(|()| stdin.rewind()).map_err(GitError::Memory)?;
-            git.stdin(stdin);
-        }
-        git.stdout(stdout.try_clone().map_err(GitError::Memory)?)
-            .stderr(stderr.try_clone().map_err(GitError::Memory)?)
-            .process_group(0);
-        let mut child = git.spawn().map_err(not_started)?;
-        let ended = wait(&mut child, self.deadline).map_err(not_started)?;
-        let Some(status) = ended else {
-            return Err(GitError::TooSlow { command, seconds: self.deadline.as_secs() });
-        };
-        let read = |file: &mut File| {
-            let mut bytes = Vec::new();
-            file.rewind().and_then(|()| file.read_to_end(&mut bytes)).map_err(GitError::Memory)?;
-            Ok(bytes)
-        };
-        let (stdout, stderr) = (read(&mut stdout)?, read(&mut stderr)?);
+        let git = self.command();
+        let input = if self.input.is_empty() { Input::Nothing } else { Input::Bytes(self.input) };
+        let Ended { status, stdout, stderr } = ended::run(git, &command, input, self.deadline)?;
         Ok(Answer { status, stdout, stderr, dir: self.dir, command })
     }
 
@@ -263,38 +228,9 @@ impl Answer {
     }
 }
 
-/// Room for what a call is told or says: a file that is on no disk.
-pub(super) fn memory() -> Result<File, GitError> {
-    let fd = memfd_create(c"git", MemfdFlags::CLOEXEC);
-    fd.map(File::from).map_err(|error| GitError::Memory(error.into()))
-}
-
-/// Waits for the end; `None` if it had to be ended.
-fn wait(child: &mut Child, deadline: Duration) -> io::Result<Option<ExitStatus>> {
-    let ended = child_end::wait_until(child, Instant::now() + deadline)?;
-    if ended.is_none() {
-        // All that it started is in its group.
-        let _ = kill_process_group(Pid::from_child(child), Signal::KILL);
-        child.wait()?;
-    }
-    Ok(ended)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn one_that_takes_too_long_is_ended() {
-        let dir = tempfile::tempdir().unwrap();
-        let call = Call::in_dir(dir.path())
-            .setting("alias.wait=!sleep 60")
-            .word("wait")
-            .deadline(Duration::from_millis(100));
-        let before = Instant::now();
-        assert!(matches!(call.run(), Err(GitError::TooSlow { .. })));
-        assert!(before.elapsed() < Duration::from_secs(20));
-    }
 
     #[test]
     fn it_is_given_what_it_reads() {

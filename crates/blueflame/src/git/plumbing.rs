@@ -2,31 +2,19 @@
 //! arguments, each with a deadline.
 //!
 //! No hook, pager, file system monitor, housekeeping or replaced object takes
-//! part. A call gets its input from a file and leaves its output in files, so
-//! that nothing left running behind it can hold it up. It runs in a process
-//! group of its own: an interrupt from the keyboard does not cut it in half.
+//! part.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::io::{self, Read, Seek, Write};
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ExitStatus, Stdio};
-use std::time::{Duration, Instant};
+use std::process::ExitStatus;
+use std::time::Duration;
 
 use blueflame_core::ids::Oid;
-use rustix::process::{Pid, Signal, kill_process_group};
 
-use super::call::memory;
+use super::ended::{self, DEADLINE, Ended, Input};
 use super::objects::Objects;
 use super::{GitError, command};
-use crate::child_end;
-
-/// No call takes longer, or it is given up.
-pub const DEADLINE: Duration = Duration::from_secs(60);
-
-/// What a call that was stopped gets to remove its lock files.
-const GRACE: Duration = Duration::from_secs(5);
 
 const SETTINGS: [&str; 9] = [
     "gc.auto=0",
@@ -65,8 +53,7 @@ pub struct Call<'a> {
     settings: Vec<String>,
     arguments: Vec<OsString>,
     env: Vec<(&'static str, String)>,
-    stdin: Option<File>,
-    input: Option<Vec<u8>>,
+    input: Input,
     deadline: Duration,
 }
 
@@ -106,8 +93,7 @@ impl Plumbing {
             settings: SETTINGS.iter().map(|&setting| setting.to_owned()).collect(),
             arguments: arguments.into_iter().map(|word| word.as_ref().to_owned()).collect(),
             env: Vec::new(),
-            stdin: None,
-            input: None,
+            input: Input::Nothing,
             deadline: DEADLINE,
         }
     }
@@ -123,7 +109,7 @@ impl Call<'_> {
 
     #[must_use]
     pub fn input(mut self, bytes: impl Into<Vec<u8>>) -> Self {
-        self.input = Some(bytes.into());
+        self.input = Input::Bytes(bytes.into());
         self
     }
 
@@ -131,7 +117,7 @@ impl Call<'_> {
     /// open for as long as it runs.
     #[must_use]
     pub fn holding(mut self, file: File) -> Self {
-        self.stdin = Some(file);
+        self.input = Input::File(file);
         self
     }
 
@@ -163,41 +149,16 @@ impl Call<'_> {
     /// Runs it to its end and takes any exit for an answer.
     pub fn run(self) -> Result<Ran, GitError> {
         let line = self.line();
-        let dir = self.plumbing.dir.clone();
-        let failed = |source: io::Error| {
-            if source.kind() == io::ErrorKind::NotFound && dir.is_dir() {
-                GitError::NotInstalled
-            } else {
-                GitError::NotStarted { command: line.clone(), dir: dir.clone(), source }
-            }
-        };
-        let (mut stdout, mut stderr) = (memory()?, memory()?);
         let mut words: Vec<OsString> = vec!["--no-pager".into(), "--literal-pathspecs".into()];
         for setting in &self.settings {
             words.extend(["-c".into(), setting.into()]);
         }
         words.extend(self.arguments);
-        let mut command = command(&self.plumbing.dir, &words);
-        command.env("GIT_NO_REPLACE_OBJECTS", "1").process_group(0);
-        command.envs(self.plumbing.env.iter().map(|(name, value)| (name, value)));
-        command.envs(self.env);
-        command.stdout(stdout.try_clone().map_err(failed)?);
-        command.stderr(stderr.try_clone().map_err(failed)?);
-        if let Some(file) = self.stdin {
-            command.stdin(Stdio::from(file));
-        } else if let Some(input) = self.input {
-            let mut file = memory()?;
-            file.write_all(&input).and_then(|()| file.rewind()).map_err(failed)?;
-            command.stdin(Stdio::from(file));
-        }
-        let mut child = command.spawn().map_err(failed)?;
-        let status = wait(&mut child, self.deadline).map_err(failed)?;
-        let Some(status) = status else {
-            let seconds = self.deadline.as_secs();
-            return Err(GitError::TooSlow { command: line, seconds });
-        };
-        let stdout = whole(&mut stdout).map_err(failed)?;
-        let stderr = whole(&mut stderr).map_err(failed)?;
+        let mut git = command(&self.plumbing.dir, &words);
+        git.env("GIT_NO_REPLACE_OBJECTS", "1");
+        git.envs(self.plumbing.env.iter().map(|(name, value)| (name, value)));
+        git.envs(self.env);
+        let Ended { status, stdout, stderr } = ended::run(git, &line, self.input, self.deadline)?;
         let stderr = String::from_utf8_lossy(&stderr).trim().to_owned();
         Ok(Ran { line, status, stdout, stderr })
     }
@@ -256,45 +217,5 @@ impl Ran {
         let end = self.stdout.strip_suffix(b"\0").unwrap_or(&self.stdout);
         let fields = (!end.is_empty()).then(|| end.split(|byte| *byte == 0));
         fields.into_iter().flatten()
-    }
-}
-
-/// Waits for the end, or ends it: politely at first, so that git removes its
-/// lock files.
-fn wait(child: &mut Child, deadline: Duration) -> io::Result<Option<ExitStatus>> {
-    if let Some(status) = child_end::wait_until(child, Instant::now() + deadline)? {
-        return Ok(Some(status));
-    }
-    let group = Pid::from_child(child);
-    for signal in [Signal::TERM, Signal::KILL] {
-        // It has not been waited for, so the number still means this group.
-        let _ = kill_process_group(group, signal);
-        if child_end::wait_until(child, Instant::now() + GRACE)?.is_some() {
-            break;
-        }
-    }
-    Ok(None)
-}
-
-fn whole(file: &mut File) -> io::Result<Vec<u8>> {
-    file.rewind()?;
-    let mut bytes = Vec::new();
-    file.read_to_end(&mut bytes)?;
-    Ok(bytes)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_call_that_hangs_is_ended_at_its_deadline() {
-        let dir = tempfile::tempdir().unwrap();
-        let plumbing = Plumbing::of_repository(Objects::of(dir.path())).in_worktree(dir.path());
-        let begun = Instant::now();
-        let call = plumbing.call(["-c", "alias.hang=!sleep 60", "hang"]);
-        let error = call.deadline(Duration::from_millis(200)).run().unwrap_err();
-        assert!(matches!(error, GitError::TooSlow { .. }), "{error}");
-        assert!(begun.elapsed() < Duration::from_secs(20));
     }
 }

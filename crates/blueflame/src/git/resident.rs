@@ -11,16 +11,13 @@ use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use super::call::memory;
+use super::ended::{DEADLINE, memory};
 use super::{GitError, isolated};
 use crate::child_end::Timed;
-
-/// No answer takes longer, or it is given up.
-const DEADLINE: Duration = Duration::from_secs(60);
 
 /// What answers one kind of question about one repository.
 #[derive(Debug)]

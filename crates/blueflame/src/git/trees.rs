@@ -11,7 +11,8 @@ use std::path::PathBuf;
 use blueflame_core::ids::Oid;
 use jiff::Timestamp;
 
-use super::plumbing::{Call, DEADLINE, Plumbing, Ran};
+use super::ended::DEADLINE;
+use super::plumbing::{Call, Plumbing, Ran};
 use super::{GitError, ObjectFormat};
 
 /// What came of merging without a work tree.
