@@ -77,7 +77,7 @@ impl Projections {
         }
     }
 
-    /// Writes all of them and lists where they are.
+    /// Brings all of them up to date and lists where they are.
     pub fn write(&self, state: &State) -> Result<Vec<PathBuf>, ProjectionError> {
         self.check_tasks_file()?;
         exclude::add(&self.git_dir, self.ignored.iter().map(String::as_str))?;
@@ -89,9 +89,12 @@ impl Projections {
         ];
         let mut written = Vec::new();
         for (path, text) in views {
-            let parent = path.parent().unwrap_or(&self.directory);
-            fs::create_dir_all(parent).map_err(failed("make", parent))?;
-            atomic_file::replace(&path, text.as_bytes(), Durability::Process)?;
+            // Some are as they were, and looking is far less work than replacing.
+            if fs::read(&path).ok().as_deref() != Some(text.as_bytes()) {
+                let parent = path.parent().unwrap_or(&self.directory);
+                fs::create_dir_all(parent).map_err(failed("make", parent))?;
+                atomic_file::replace(&path, text.as_bytes(), Durability::Process)?;
+            }
             written.push(path);
         }
         Ok(written)

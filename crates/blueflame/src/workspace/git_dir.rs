@@ -37,17 +37,18 @@ pub(super) fn make(
     start: &Oid,
     plain: &PlainRepository,
 ) -> Result<(), WorkspaceError> {
-    let make = |path: &Path| fs::create_dir_all(path).map_err(failed("make", path));
-    for name in ["refs", "objects/info"] {
-        make(&git_dir.join(name))?;
+    let ours = ours(workspace, plain)?;
+    let info = ours.iter().any(|(name, bytes)| name.starts_with("info/") && bytes.is_some());
+    for name in ["", "refs", "objects", "objects/info"].into_iter().chain(info.then_some("info")) {
+        let path = git_dir.join(name);
+        fs::create_dir(&path).map_err(failed("make", &path))?;
     }
     let head = format!("ref: {}\n", reference(workspace));
     let packed = packed_refs(workspace, start);
     let of_git = [("HEAD", Some(head.into_bytes())), ("packed-refs", Some(packed))];
-    for (name, bytes) in of_git.into_iter().chain(ours(workspace, plain)?) {
+    for (name, bytes) in of_git.into_iter().chain(ours) {
         let Some(bytes) = bytes else { continue };
         let path = git_dir.join(name);
-        path.parent().map_or(Ok(()), make)?;
         let written = File::create_new(&path).and_then(|mut file| file.write_all(&bytes));
         written.map_err(failed("write", &path))?;
     }

@@ -10,6 +10,7 @@ fn known_and_listed(script: &str) -> (Option<Oid>, Vec<(String, Oid)>, Workspace
     let workspaces = workspaces(&repository);
     let path = env.path("workspace");
     let workspace = Workspace { path, ..workspaces.of(&order("t1", &start)) };
+    fs::create_dir(&workspace.path).unwrap();
     let git_dir = workspace.path.join(".git");
     git_dir::make(&git_dir, &workspace, &start, &workspaces.plain).unwrap();
     agent(&env, &workspace, &format!("branch=$(git symbolic-ref HEAD); {script}"));
