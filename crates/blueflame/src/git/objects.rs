@@ -2,8 +2,9 @@
 //!
 //! A git that stays is asked for them.
 
+use std::collections::HashMap;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use blueflame_core::ids::Oid;
 
@@ -39,16 +40,21 @@ pub enum Bounded<T> {
 
 /// Reads the objects of a repository. Whoever has a copy of it shares what answers.
 #[derive(Clone, Debug)]
-pub struct Objects(Arc<Resident>);
+pub struct Objects {
+    git: Arc<Resident>,
+    /// The trees of commits, which never change: those of a base are asked for by
+    /// everybody who starts from it.
+    trees: Arc<Mutex<HashMap<Oid, Oid>>>,
+}
 
 impl Objects {
     /// Those of a git directory. Nothing is started before something is asked.
     pub fn of(git_dir: &Path) -> Objects {
-        Objects(Arc::new(Resident::of(git_dir, &COMMAND)))
+        Objects { git: Arc::new(Resident::of(git_dir, &COMMAND)), trees: Arc::default() }
     }
 
     pub fn git_dir(&self) -> &Path {
-        self.0.git_dir()
+        self.git.git_dir()
     }
 
     /// What is known of each of these, which are names as git understands them; `None`
@@ -69,9 +75,19 @@ impl Objects {
 
     /// The trees of commits.
     pub fn trees_of<const N: usize>(&self, commits: [&Oid; N]) -> Result<[Oid; N], GitError> {
-        let about = self.about(&commits.map(|commit| format!("{commit}^{{tree}}")))?;
-        let trees: Vec<Oid> = about.into_iter().flatten().map(|tree| tree.oid).collect();
-        trees.try_into().map_err(|_| strange("a commit without a tree"))
+        let known = || self.trees.lock().unwrap_or_else(PoisonError::into_inner);
+        let new: Vec<&Oid> = {
+            let known = known();
+            commits.into_iter().filter(|commit| !known.contains_key(*commit)).collect()
+        };
+        let names: Vec<String> = new.iter().map(|commit| format!("{commit}^{{tree}}")).collect();
+        let about = self.about(&names)?;
+        let mut known = known();
+        for (commit, tree) in new.into_iter().zip(about) {
+            let tree = tree.ok_or_else(|| strange("a commit without a tree"))?;
+            known.insert(commit.clone(), tree.oid);
+        }
+        Ok(commits.map(|commit| known[commit].clone()))
     }
 
     /// Each of these as it is; all of them together no more than so many bytes.
@@ -105,7 +121,7 @@ impl Objects {
         if names.is_empty() {
             return Ok((Vec::new(), String::new()));
         }
-        self.0.ask(|git| {
+        self.git.ask(|git| {
             let mut answers = Vec::with_capacity(names.len());
             let mut left = names;
             while !left.is_empty() {
@@ -189,6 +205,24 @@ mod tests {
             repository.git(["repack", "-adq"]);
             repository.git(["pack-refs", "--all"]);
         }
+    }
+
+    #[test]
+    fn the_tree_of_a_commit_is_asked_for_once_and_of_what_is_none_each_time() {
+        let env = TestEnv::new();
+        let repository = env.repository("project");
+        repository.write("file", "x");
+        let commit = Oid::new(repository.commit("start").trim()).unwrap();
+        let git_dir = repository.path().join(".git");
+        let objects = Objects::of(&git_dir);
+        let none = Oid::new("1".repeat(40)).unwrap();
+        assert!(objects.trees_of([&commit, &none]).is_err());
+        let tree = Oid::new(repository.git(["rev-parse", "HEAD^{tree}"]).trim()).unwrap();
+        assert_eq!(objects.trees_of([&commit, &commit]).unwrap(), [tree.clone(), tree.clone()]);
+        // Nobody is left to ask.
+        std::fs::rename(&git_dir, env.path("gone")).unwrap();
+        assert_eq!(objects.clone().tree_of(&commit).unwrap(), tree);
+        assert!(objects.tree_of(&none).is_err());
     }
 
     #[test]

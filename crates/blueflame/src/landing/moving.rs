@@ -5,8 +5,8 @@
 //! locks that git is about to take are written down first, and the next time those
 //! that are still there are removed, unless a git is at work in the repository.
 
-use std::fs;
-use std::io;
+use std::fs::{self, File};
+use std::io::{self, Read as _};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -109,8 +109,11 @@ pub(super) fn another_git(places: &[PathBuf]) -> Option<u32> {
     let places: Vec<PathBuf> =
         places.iter().filter_map(|place| place.canonicalize().ok()).collect();
     let is_git_here = |process: &Path| {
-        let name = fs::read_to_string(process.join("comm")).unwrap_or_default();
-        (name.trim() == "git" || name.starts_with("git-"))
+        // A name has 15 bytes at most, and all processes there are have one to be read.
+        let mut name = [0; 16];
+        let comm = File::open(process.join("comm")).and_then(|mut file| file.read(&mut name));
+        let name = &name[..comm.unwrap_or(0)];
+        (name == b"git\n" || name.starts_with(b"git-"))
             && fs::read_link(process.join("cwd"))
                 .is_ok_and(|cwd| places.iter().any(|place| cwd.starts_with(place)))
     };
