@@ -1,8 +1,7 @@
 //! What it costs to give an agent a workspace of its own.
 //!
-//! Eight workspaces of a repository with many files are made in layers, eight linked
-//! work trees by `git worktree add`, and a few workspaces as checkouts of their own, in
-//! one run. Then git is asked for its status in each for the first time, what was made
+//! Eight workspaces of a repository with many files are made in layers, and eight linked
+//! work trees by `git worktree add`, in one run. Then git is asked for its status in each for the first time, what was made
 //! is weighed, and what an agent has not committed is looked up. At the end many are
 //! made at once.
 //!
@@ -39,7 +38,6 @@ const BLUEFLAME: &str = env!("CARGO_BIN_EXE_blueflame");
 const FILES: u32 = 50_000;
 const MORE_FILES: u32 = 60_000;
 const EACH: u32 = 8;
-const CHECKOUTS: u32 = 1;
 const AT_ONCE: u32 = 1000;
 const ROUNDS: usize = 7;
 const THREADS: usize = 16;
@@ -57,15 +55,12 @@ fn main() {
     // slowly for a while after many were removed.
     let (_, making) = scene.first("first");
     let (session, looking) = scene.first("layered");
-    let layered = scene.ours(&session, EACH);
+    let layered = scene.layered(&session);
     let linked = scene.linked();
-    let plain = scene.ours(&scene.workspaces("plain", false), CHECKOUTS);
     println!(
         "{FILES} files             one made (from, to)       first status (from, to)   KB each"
     );
-    for (name, row) in
-        [("git worktree add", &linked), ("own checkouts", &plain), ("layers", &layered)]
-    {
+    for (name, row) in [("git worktree add", &linked), ("layers", &layered)] {
         let (made, status) = (Figures::of(&row.made), Figures::of(&row.status));
         let name = format!("{} by {name}", row.made.len());
         println!("{name:<22} {made:>24} {status:>25} {:>8}", row.kilobytes);
@@ -122,16 +117,12 @@ impl Scene {
         Scene { env, start, larger }
     }
 
-    fn workspaces(&self, name: &str, layered: bool) -> Workspaces {
+    fn workspaces(&self, name: &str) -> Workspaces {
         let root = self.env.path("project");
         let place = LockPath::new(".trees").unwrap();
         let session = SessionId::new(session(name)).unwrap();
         let workspaces = Workspaces::new(&root.join(".git"), &root, &place, session).unwrap();
-        workspaces.made_by(if layered {
-            Making::Layers { blueflame: BLUEFLAME.into() }
-        } else {
-            Making::Checkouts
-        })
+        workspaces.made_by(Making::Layers { blueflame: BLUEFLAME.into() })
     }
 
     fn order(&self, number: u32) -> Order {
@@ -151,19 +142,19 @@ impl Scene {
 
     /// The first workspace of a session, which sees to the checkout beneath.
     fn first(&self, session: &str) -> (Workspaces, Duration) {
-        let workspaces = self.workspaces(session, true);
+        let workspaces = self.workspaces(session);
         let took = timed(|| drop(workspaces.create(&self.order(EACH)).unwrap()));
         (workspaces, took)
     }
 
-    fn ours(&self, workspaces: &Workspaces, number: u32) -> Row {
+    fn layered(&self, workspaces: &Workspaces) -> Row {
         settle();
         let mut places: Vec<PathBuf> = Vec::new();
         let one = |number| {
             let order = self.order(number);
             timed(|| places.push(workspaces.create(&order).unwrap().workspace.path))
         };
-        let made = (0..number).map(one).collect();
+        let made = (0..EACH).map(one).collect();
         self.looked_at(made, &places)
     }
 
@@ -207,7 +198,7 @@ impl Scene {
 
     /// Finding out what was touched, against asking git for all that differs.
     fn touched(&self) {
-        let workspaces = self.workspaces("touched", true);
+        let workspaces = self.workspaces("touched");
         let order = Order { start: self.larger.clone(), ..self.order(0) };
         let workspace = workspaces.create(&order).unwrap().workspace;
         let mut shell = self.env.command(BLUEFLAME);
@@ -254,7 +245,7 @@ impl Scene {
     }
 
     fn crowd(&self) {
-        let workspaces = self.workspaces("crowd", true);
+        let workspaces = self.workspaces("crowd");
         let (next, failed) = (AtomicUsize::new(0), AtomicUsize::new(0));
         let took = timed(|| {
             thread::scope(|scope| {
