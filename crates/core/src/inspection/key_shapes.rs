@@ -200,11 +200,15 @@ const SHORTEST_RUN: usize = 16;
 /// A quick look before the long one: most lines have nothing in them that is long
 /// enough for a key.
 fn may_have_a_shape(line: &str) -> bool {
-    // Some letters that are not ASCII are taken for others where case does not count.
-    let of_keys = |byte: &u8| {
-        byte.is_ascii_alphanumeric() || !byte.is_ascii() || b"+/_.,=~$%-".contains(byte)
-    };
-    line.as_bytes().split(|byte| !of_keys(byte)).any(|run| run.len() >= SHORTEST_RUN)
+    let mut run = 0;
+    line.bytes().any(|byte| {
+        // Some letters that are not ASCII are taken for others where case does not count.
+        let of_keys = byte.is_ascii_alphanumeric()
+            || !byte.is_ascii()
+            || matches!(byte, b'+' | b'/' | b'_' | b'.' | b',' | b'=' | b'~' | b'$' | b'%' | b'-');
+        run = if of_keys { run + 1 } else { 0 };
+        run == SHORTEST_RUN
+    })
 }
 
 fn shaped(line: &str) -> Vec<Key<'_>> {
