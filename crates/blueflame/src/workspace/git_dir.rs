@@ -41,7 +41,7 @@ pub(super) fn make(
     let info = ours.iter().any(|(name, bytes)| name.starts_with("info/") && bytes.is_some());
     for name in ["", "refs", "objects", "objects/info"].into_iter().chain(info.then_some("info")) {
         let path = git_dir.join(name);
-        fs::create_dir(&path).map_err(failed("make", &path))?;
+        fs::create_dir_all(&path).map_err(failed("make", &path))?;
     }
     let head = format!("ref: {}\n", reference(workspace));
     let packed = packed_refs(workspace, start);
