@@ -25,7 +25,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use blueflame::attempt::spec::Author;
 use blueflame::workspace::{Layers, Making, Order, Workspace, WorkspaceName, Workspaces, branch};
 use blueflame_core::config;
 use blueflame_core::event::Work;
@@ -133,7 +132,6 @@ impl Scene {
             name: WorkspaceName::of(&work),
             branch: branch(&SessionId::new(session("x")).unwrap(), &work),
             start: self.start.clone(),
-            author: Author { name: "Agent".into(), email: "agent@example.com".into() },
             restore: None,
             in_one_place: false,
             fittings: config.worktree,

@@ -60,6 +60,13 @@ pub struct Author {
     pub email: String,
 }
 
+impl Author {
+    /// The program itself, for where the person has not told git who they are.
+    pub fn program() -> Author {
+        Author { name: "Blue Flame".into(), email: "blueflame@localhost".into() }
+    }
+}
+
 /// What the attempt process holds its agent to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -181,8 +181,7 @@ impl Landing {
 
     /// Who commits here: as the person has told git, or else the program.
     pub fn identity(&self) -> Result<Author, LandingError> {
-        let program = || Author { name: "Blue Flame".into(), email: "blueflame@localhost".into() };
-        Ok(self.person()?.unwrap_or_else(program))
+        Ok(self.person()?.unwrap_or_else(Author::program))
     }
 
     /// The person, if git knows them.

@@ -135,7 +135,6 @@ pub fn prepare(site: &Arc<Site>, job: &Job) -> Result<Ready, NotStarted> {
         name: WorkspaceName::of(&job.work),
         branch: workspace::branch(site.session.id(), &job.work),
         start: start.clone(),
-        author: site.author.clone(),
         restore,
         // What a planner says is checked against the files that it saw.
         in_one_place: job.work == Work::Plan,
@@ -241,7 +240,6 @@ pub fn workspace_of(site: &Site, work: &Work, start: &Oid) -> Workspace {
         name: WorkspaceName::of(work),
         branch: workspace::branch(site.session.id(), work),
         start: start.clone(),
-        author: site.author.clone(),
         restore: None,
         in_one_place: false,
         fittings: site.config.worktree.clone(),

@@ -95,9 +95,9 @@ impl Site {
         let trees = repository.join(config.project.worktree_dir.as_str());
         let tier = manner.boundary.tier;
         let chosen = Making::choose(&config.worktree, tier, &blueflame, &trees, &common);
-        let workspaces = workspaces.made_by(chosen.making);
         let landing = Landing::over(workspaces.objects().clone());
         let author = landing.identity().map_err(|error| missing(&error))?;
+        let workspaces = workspaces.made_by(chosen.making).committing_as(author.clone());
         std::fs::create_dir_all(session.attempts()).map_err(|error| missing(&error))?;
         // One that is empty is none: a missing secret often looks like that.
         let held = |name: &str| {

@@ -16,7 +16,7 @@ use blueflame_core::ids::Oid;
 
 use super::error::{WorkspaceError, failed};
 use super::layers::{self, BASE, Layers};
-use super::{Making, Workspaces, remove, seal, space, subvolume};
+use super::{Making, Workspaces, git_dir, remove, seal, space, subvolume};
 use crate::git::objects::Bounded;
 
 /// A large tree on a busy disk takes its time.
@@ -100,7 +100,7 @@ impl Workspaces {
                 continue;
             }
             // One that another session left may have been altered since.
-            if checked.contains(&base.name) || is_whole(&place.join(&base.name)) {
+            if checked.contains(&base.name) || self.is_whole(&place.join(&base.name)) {
                 checked.insert(base.name.clone());
                 return Ok(base);
             }
@@ -134,8 +134,7 @@ impl Workspaces {
         if self.making == Making::Copies {
             subvolume::create(&staging).map_err(failed("make", &staging))?;
         }
-        let git_dir = staging.join(".git");
-        fs::create_dir_all(&git_dir).map_err(failed("make", &git_dir))?;
+        git_dir::make_common(&staging.join(".git"), &self.author, &self.plain)?;
         let checkout = self
             .plain
             .git()
@@ -158,7 +157,8 @@ impl Workspaces {
         let name = name.unwrap_or_default();
         let path = place.join(&name);
         let seal = seal_of(&path);
-        let sealed = seal::of(&staging, &name).and_then(|mark| fs::write(&seal, mark));
+        let sealed =
+            seal::of(&staging, &self.purpose(&name)).and_then(|mark| fs::write(&seal, mark));
         // One that has its name has its seal.
         if let Err(error) = sealed.and_then(|()| fs::rename(&staging, &path)) {
             let _ = fs::remove_file(&seal);
@@ -166,6 +166,22 @@ impl Workspaces {
             return Err(failed("make", &path)(error));
         }
         Ok(Base { commit: commit.clone(), name })
+    }
+
+    /// Whether a checkout is as it was when it was made, and for the likes of us.
+    fn is_whole(&self, path: &Path) -> bool {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        fs::read_to_string(seal_of(path))
+            .is_ok_and(|mark| seal::of(path, &self.purpose(&name)).is_ok_and(|it| it == mark))
+    }
+
+    /// What a checkout of this name is for: workspaces in which git goes by these files.
+    fn purpose(&self, name: &str) -> Vec<u8> {
+        let mut purpose = name.as_bytes().to_vec();
+        for (name, bytes) in git_dir::steering(&self.author, &self.plain) {
+            purpose.extend([b"\0", name.as_bytes(), b"\0", &bytes].concat());
+        }
+        purpose
     }
 
     /// Removes those that no workspace is laid over any more.
@@ -214,13 +230,6 @@ pub fn remove_base(path: &Path) -> io::Result<()> {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => remove::remove_tree(&nameless),
     }
-}
-
-/// Whether a checkout is as it was when it was made.
-fn is_whole(path: &Path) -> bool {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    fs::read_to_string(seal_of(path))
-        .is_ok_and(|mark| seal::of(path, &name).is_ok_and(|it| it == mark))
 }
 
 /// The file beside a checkout that it is known again by.

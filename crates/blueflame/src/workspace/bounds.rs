@@ -33,7 +33,8 @@ pub(super) fn steered(workspace: &Workspace, expected: &[(&str, Vec<u8>)]) -> Ve
     };
     let mut found = Vec::new();
     for (name, bytes) in expected {
-        let left = left_file::read(&git_dir.join(name), bytes.len() as u64);
+        let there = workspace.file(&Path::new(".git").join(name));
+        let left = there.and_then(|path| left_file::read(&path, bytes.len() as u64));
         if left.is_none_or(|left| left.bytes != *bytes) {
             found.push(told(name));
         }
@@ -54,7 +55,7 @@ fn names(directory: &Path) -> Vec<String> {
 impl Workspaces {
     /// The same for a workspace of ours.
     pub(super) fn steered(&self, workspace: &Workspace) -> Vec<String> {
-        steered(workspace, &git_dir::steering(workspace, &self.plain))
+        steered(workspace, &git_dir::steering(&workspace.author, &self.plain))
     }
 
     /// Commits on other branches, and objects that are to stand for others. The

@@ -83,16 +83,10 @@ impl Workspaces {
     ) -> Result<Vec<fittings::LeftOut>, WorkspaceError> {
         // The directory around it goes with the last workspace, perhaps just now.
         fs::create_dir_all(staging).map_err(failed("make", staging))?;
-        Call::plain_without_git_dir(staging)
-            .words(&["init", "--quiet", "--template=", "-b", &workspace.branch])
-            .word(format!("--object-format={}", self.plain.format().name()))
-            .word(".")
-            .done()?;
         let git_dir = staging.join(".git");
-        git_dir::write(&git_dir, workspace, &self.plain)?;
+        git_dir::make_common(&git_dir, &self.author, &self.plain)?;
+        git_dir::make_own(&git_dir, workspace, &order.start, &self.plain)?;
         let git = || Call::plain(&git_dir).work_tree(staging).deadline(CHECKOUT_DEADLINE);
-        let branch = git_dir::reference(workspace);
-        git().words(&["update-ref", &branch, order.start.as_str()]).done()?;
         git().words(&["read-tree", "--reset", "-u", content.as_str()]).done()?;
         if *content != order.start {
             git().words(&["read-tree", "--reset", order.start.as_str()]).done()?;
@@ -124,7 +118,7 @@ impl Workspaces {
             }
         };
         let git_dir = floor.writable().join(".git");
-        git_dir::make(&git_dir, workspace, &order.start, &self.plain)?;
+        git_dir::make_own(&git_dir, workspace, &order.start, &self.plain)?;
         let [wanted, beneath] = self.objects.trees_of([content, &base.commit])?;
         if wanted != beneath {
             let words = ["read-tree", "-m", "-u", base.commit.as_str(), content.as_str()];

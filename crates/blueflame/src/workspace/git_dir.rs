@@ -13,7 +13,7 @@ use blueflame_core::ids::Oid;
 
 use super::error::{HarvestError, WorkspaceError, failed};
 use super::plain::PlainRepository;
-use super::{Workspace, exclude, left_file};
+use super::{Layers, Workspace, exclude, left_file};
 use crate::atomic_file::{self, AtomicError, Durability};
 use crate::attempt::spec::Author;
 use crate::git::ObjectFormat;
@@ -29,35 +29,70 @@ const LONGEST_REFERENCE: u64 = 65;
 const FILES: [&str; 5] = ["HEAD", "config", "shallow", "info/exclude", "objects/info/alternates"];
 const DIRECTORIES: [&str; 4] = ["info", "objects", "objects/info", "refs"];
 
-/// Makes a git directory whose one branch is at a commit, as git would, in few files.
-/// Nobody looks into it before it is whole.
-pub(super) fn make(
+/// What is empty at the start: places that git expects, and those that the sandbox covers
+/// so that nothing gets there.
+const EMPTY: [&str; 3] = ["refs", "hooks", "info"];
+
+/// Makes what all git directories of a session have alike. Workspaces that are laid over a
+/// checkout see it there, which takes them no time and no room.
+pub(super) fn make_common(
+    git_dir: &Path,
+    author: &Author,
+    plain: &PlainRepository,
+) -> Result<(), WorkspaceError> {
+    for name in EMPTY {
+        let path = git_dir.join(name);
+        fs::create_dir_all(&path).map_err(failed("make", &path))?;
+    }
+    // A log that is there is kept, and no other is begun: that of `HEAD` has all of them.
+    let log = ("logs/HEAD", Vec::new());
+    steering(author, plain)
+        .into_iter()
+        .chain([log])
+        .try_for_each(|(name, bytes)| write_new(git_dir, name, &bytes))
+}
+
+/// Makes what is different in each: the one branch, at a commit. With
+/// [what they have in common](make_common) it is all that git asks for.
+pub(super) fn make_own(
     git_dir: &Path,
     workspace: &Workspace,
     start: &Oid,
     plain: &PlainRepository,
 ) -> Result<(), WorkspaceError> {
-    let ours = ours(workspace, plain)?;
-    let info = ours.iter().any(|(name, bytes)| name.starts_with("info/") && bytes.is_some());
-    for name in ["", "refs", "objects", "objects/info"].into_iter().chain(info.then_some("info")) {
-        let path = git_dir.join(name);
-        fs::create_dir_all(&path).map_err(failed("make", &path))?;
-    }
-    let head = format!("ref: {}\n", reference(workspace));
-    let packed = packed_refs(workspace, start);
-    let of_git = [("HEAD", Some(head.into_bytes())), ("packed-refs", Some(packed))];
-    for (name, bytes) in of_git.into_iter().chain(ours) {
-        let Some(bytes) = bytes else { continue };
-        let path = git_dir.join(name);
-        let written = File::create_new(&path).and_then(|mut file| file.write_all(&bytes));
-        written.map_err(failed("write", &path))?;
+    let of_git =
+        [("HEAD", Some(head(workspace))), ("packed-refs", Some(packed_refs(workspace, start)))];
+    for (name, bytes) in of_git.into_iter().chain(own(workspace, plain)?) {
+        if let Some(bytes) = bytes {
+            write_new(git_dir, name, &bytes)?;
+        }
     }
     Ok(())
+}
+
+/// Nobody looks into a directory that is being made, so it may be seen half-written.
+fn write_new(git_dir: &Path, name: &str, bytes: &[u8]) -> Result<(), WorkspaceError> {
+    let path = git_dir.join(name);
+    let write = || File::create_new(&path).and_then(|mut file| file.write_all(bytes));
+    let written = match write() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let parent = path.parent().unwrap_or(git_dir);
+            fs::create_dir_all(parent).map_err(failed("make", parent))?;
+            write()
+        }
+        written => written,
+    };
+    written.map_err(failed("write", &path))
 }
 
 /// The reference that a workspace has, as git names it.
 pub(super) fn reference(workspace: &Workspace) -> String {
     format!("refs/heads/{}", workspace.branch)
+}
+
+/// Which branch is checked out at the start.
+fn head(workspace: &Workspace) -> Vec<u8> {
+    format!("ref: {}\n", reference(workspace)).into_bytes()
 }
 
 /// The list of references of a workspace in which nothing was done yet.
@@ -74,8 +109,9 @@ pub(super) fn write_again(
     write(&workspace.git_dir(), workspace, plain).map_err(not_written)
 }
 
-/// Puts what is ours into a git directory, in place of whatever is there instead.
-pub(super) fn write(
+/// Puts what is ours into a git directory, in place of whatever is there instead, and
+/// beside what of it is only seen from inside.
+fn write(
     git_dir: &Path,
     workspace: &Workspace,
     plain: &PlainRepository,
@@ -84,7 +120,13 @@ pub(super) fn write(
         let path = path.to_owned();
         move |source| AtomicError { step, path, source }
     };
-    for (name, bytes) in ours(workspace, plain)? {
+    if Layers::of(&workspace.path).is_some() {
+        // Whoever removes what is beneath leaves a note, which is refused before this.
+        let refs = git_dir.join("refs");
+        fs::create_dir_all(&refs).map_err(failed("make", &refs))?;
+    }
+    let steering = steering(&workspace.author, plain).map(|(name, bytes)| (name, Some(bytes)));
+    for (name, bytes) in steering.into_iter().chain(own(workspace, plain)?) {
         let path = git_dir.join(name);
         let Some(bytes) = bytes else {
             match fs::remove_file(&path) {
@@ -110,35 +152,27 @@ pub(super) fn write(
 /// none.
 type Ours = (&'static str, Option<Vec<u8>>);
 
-/// All files that are ours, as they should be.
-fn ours(workspace: &Workspace, plain: &PlainRepository) -> Result<Vec<Ours>, AtomicError> {
-    let steering = steering(workspace, plain).into_iter();
-    let mut ours: Vec<Ours> = steering.map(|(name, bytes)| (name, Some(bytes))).collect();
+/// The files that are ours and may be different in each workspace, as they should be.
+fn own(workspace: &Workspace, plain: &PlainRepository) -> Result<[Ours; 2], AtomicError> {
     let hidden: String =
         workspace.hidden.iter().map(|path| exclude::pattern(path) + "\n").collect();
-    ours.push(("info/exclude", (!hidden.is_empty()).then(|| hidden.into_bytes())));
+    let exclude = (!hidden.is_empty()).then(|| hidden.into_bytes());
     // Where a history that was not fetched whole ends.
-    ours.push(match fs::read(plain.shallow()) {
-        Ok(bytes) => ("shallow", Some(bytes)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => ("shallow", None),
+    let shallow = match fs::read(plain.shallow()) {
+        Ok(bytes) => Some(bytes),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
         Err(source) => {
             return Err(AtomicError { step: "read", path: plain.shallow().to_owned(), source });
         }
-    });
-    Ok(ours)
+    };
+    Ok([("info/exclude", exclude), ("shallow", shallow)])
 }
 
 /// The files that git goes by, as they should be.
-pub(super) fn steering(
-    workspace: &Workspace,
-    plain: &PlainRepository,
-) -> [(&'static str, Vec<u8>); 2] {
+pub(super) fn steering(author: &Author, plain: &PlainRepository) -> [(&'static str, Vec<u8>); 2] {
     let mut objects = plain.objects().as_os_str().as_encoded_bytes().to_vec();
     objects.push(b'\n');
-    [
-        ("config", config(&workspace.author, plain.format()).into_bytes()),
-        ("objects/info/alternates", objects),
-    ]
+    [("config", config(author, plain.format()).into_bytes()), ("objects/info/alternates", objects)]
 }
 
 /// The whole configuration of a workspace.
@@ -152,7 +186,7 @@ fn config(author: &Author, format: ObjectFormat) -> String {
          \trepositoryFormatVersion = {version}\n\
          \tbare = false\n\
          \tfileMode = true\n\
-         \tlogAllRefUpdates = true\n\
+         \tlogAllRefUpdates = false\n\
          \thooksPath = /dev/null\n\
          \tfsmonitor = false\n\
          \tcheckStat = minimal\n\
@@ -202,8 +236,13 @@ impl Looked {
             return None;
         }
         match &self.references[..] {
-            // Nothing was committed.
-            [] => Some(workspace.start.clone()),
+            // Nothing was committed, and it is a repository still.
+            [] => {
+                let head = head(workspace);
+                let left = left_file::read(&git_dir.join("HEAD"), head.len() as u64)?;
+                let whole = left.bytes == head && git_dir.join("refs").is_dir();
+                whole.then(|| workspace.start.clone())
+            }
             [one] if *one == git_dir.join(reference(workspace)) => {
                 let left = left_file::read(one, LONGEST_REFERENCE)?;
                 let text = str::from_utf8(&left.bytes).ok()?;

@@ -95,6 +95,10 @@ impl Workspaces {
             return Err(HarvestError::BranchGone { branch });
         };
         let reference = self.attempt_ref(&workspace.name);
+        if *target == workspace.start {
+            self.refs.set(&reference, target.as_str())?;
+            return Ok(Taken { head: target.clone(), tree_changed: false });
+        }
         let answer = self.fetch(&workspace.repository(), &source, &reference, &workspace.start)?;
         if !answer.status.success() {
             return Err(not_fetched(&branch, &answer));

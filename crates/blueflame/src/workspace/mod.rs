@@ -81,6 +81,8 @@ pub struct Workspaces {
     /// Where the workspaces of all sessions are.
     root: PathBuf,
     session: SessionId,
+    /// Whom agents commit as.
+    author: Author,
     plain: PlainRepository,
     /// What the person's repository has.
     objects: Objects,
@@ -102,7 +104,6 @@ pub struct Order {
     /// The one branch in it.
     pub branch: String,
     pub start: Oid,
-    pub author: Author,
     pub restore: Option<Restore>,
     /// Whether its files are looked at from outside as well, and have to be in one
     /// place for that.
@@ -169,6 +170,7 @@ impl Workspaces {
             common,
             checkout,
             session,
+            author: Author::program(),
             plain,
             spare_bytes: SPARE_BYTES,
             surveys: Mutex::default(),
@@ -190,6 +192,13 @@ impl Workspaces {
         self
     }
 
+    /// Has agents commit as somebody; as the program, unless this is said.
+    #[must_use]
+    pub fn committing_as(mut self, author: Author) -> Self {
+        self.author = author;
+        self
+    }
+
     /// Makes them in this way from here on.
     #[must_use]
     pub fn made_by(mut self, making: Making) -> Self {
@@ -206,7 +215,7 @@ impl Workspaces {
             path: self.path_of(&order.name),
             branch: order.branch.clone(),
             start: order.start.clone(),
-            author: order.author.clone(),
+            author: self.author.clone(),
             hidden: hidden.into_iter().flatten().cloned().collect(),
             prepare: fittings.prepare.clone(),
         }

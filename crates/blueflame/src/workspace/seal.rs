@@ -16,9 +16,9 @@ const WORTH_A_THREAD: usize = 16;
 /// The mark of everything below a directory: names, kinds, sizes and times, and for
 /// what it was made. Whoever alters a file gives it another time of its last change,
 /// which no call sets (within the grain of the clock of the file system).
-pub(super) fn of(root: &Path, purpose: &str) -> io::Result<String> {
+pub(super) fn of(root: &Path, purpose: &[u8]) -> io::Result<String> {
     let mut mark = blake3::Hasher::new();
-    mark.update(purpose.as_bytes());
+    mark.update(purpose);
     let mut level = vec![PathBuf::new()];
     while !level.is_empty() {
         let read = at_once::each(&level, WORTH_A_THREAD, |directory| listed(root, directory));
@@ -112,12 +112,12 @@ mod tests {
             ("removed", &|| fs::remove_file(root.join("99/below/file")).unwrap()),
         ];
         for (what, alter) in alterations {
-            let before = of(root, "a").unwrap();
-            assert_eq!(before, of(root, "a").unwrap(), "nothing was done");
-            assert_ne!(before, of(root, "b").unwrap(), "it is for something else");
+            let before = of(root, b"a").unwrap();
+            assert_eq!(before, of(root, b"a").unwrap(), "nothing was done");
+            assert_ne!(before, of(root, b"b").unwrap(), "it is for something else");
             alter();
-            assert_ne!(before, of(root, "a").unwrap(), "{what}");
+            assert_ne!(before, of(root, b"a").unwrap(), "{what}");
         }
-        assert!(of(&root.join("none"), "a").is_err());
+        assert!(of(&root.join("none"), b"a").is_err());
     }
 }

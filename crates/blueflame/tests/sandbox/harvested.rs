@@ -70,13 +70,14 @@ impl Scene {
         let place = LockPath::new(".trees").unwrap();
         let workspaces =
             Workspaces::new(&root.join(".git"), &root, &place, session.clone()).unwrap();
+        let author = Author { name: "Agent".into(), email: "agent@example.com".into() };
+        let workspaces = workspaces.committing_as(author);
         let work = Work::Develop { task: TaskId::new("task-001").unwrap(), attempt: 1 };
         let (config, _) = config::read(CONFIG.as_bytes()).into_result().unwrap();
         let order = Order {
             name: WorkspaceName::of(&work),
             branch: branch(&session, &work),
             start,
-            author: Author { name: "Agent".into(), email: "agent@example.com".into() },
             restore: None,
             in_one_place: false,
             fittings: config.worktree.clone(),

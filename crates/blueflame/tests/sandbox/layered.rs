@@ -44,7 +44,13 @@ impl Scene {
     fn workspaces(root: &Path, making: Making) -> Workspaces {
         let place = LockPath::new(".trees").unwrap();
         let workspaces = Workspaces::new(&root.join(".git"), root, &place, session()).unwrap();
-        workspaces.keep_free(0).made_by(making)
+        let author = Author { name: "Agent".into(), email: "agent@example.com".into() };
+        workspaces.keep_free(0).made_by(making).committing_as(author)
+    }
+
+    /// For the same repository, as another session would.
+    pub fn another_session(&self) -> Workspaces {
+        Scene::workspaces(&self.root, layers())
     }
 
     pub fn git(&self, words: &[&str]) -> String {
@@ -61,7 +67,7 @@ impl Scene {
         self.head()
     }
 
-    fn head(&self) -> Oid {
+    pub fn head(&self) -> Oid {
         Oid::new(self.git(&["rev-parse", "HEAD"])).unwrap()
     }
 
@@ -101,7 +107,7 @@ impl Scene {
     }
 }
 
-fn layers() -> Making {
+pub fn layers() -> Making {
     Making::Layers { blueflame: BLUEFLAME.into() }
 }
 
@@ -109,14 +115,13 @@ fn session() -> SessionId {
     SessionId::new("ses-20260206-143022").unwrap()
 }
 
-fn order(task: &str, start: &Oid) -> Order {
+pub fn order(task: &str, start: &Oid) -> Order {
     let work = Work::Develop { task: TaskId::new(task).unwrap(), attempt: 1 };
     let (config, _) = config::read(b"schema_version: 2\n").into_result().unwrap();
     Order {
         name: WorkspaceName::of(&work),
         branch: branch(&session(), &work),
         start: start.clone(),
-        author: Author { name: "Agent".into(), email: "agent@example.com".into() },
         restore: None,
         in_one_place: false,
         fittings: config.worktree,
@@ -397,7 +402,7 @@ fn a_checkout_that_was_altered_is_not_used_by_another_session() {
         let mut shell = scene.env.command("sh");
         shell.args(["-c", &format!("cd -P \"$0\" && {alter}")]).arg(first.files());
         scene.env.run(shell).success();
-        let again = Scene::workspaces(&scene.root, layers());
+        let again = scene.another_session();
         let second = again.create(&order("task-101", &scene.head())).unwrap().workspace;
         assert_eq!(scene.agent(&second, "cat a; ls; git status --short"), "1\na\nb\n");
         assert_eq!(scene.bases().len(), checkouts, "{alter}: {:?}", scene.bases());

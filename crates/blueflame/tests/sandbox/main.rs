@@ -5,6 +5,7 @@ mod boundaries;
 mod cage;
 mod copied;
 mod corpus;
+mod git_beneath;
 mod harvested;
 mod layered;
 mod layers;

@@ -310,7 +310,9 @@ fn more_commits_than_anyone_would_look_at_are_refused() {
 fn a_branch_that_points_to_no_commit_is_refused() {
     let env = TestEnv::new();
     let scene = Scene::new(&env);
-    scene.agent("blob=$(git rev-parse HEAD:a); echo $blob > .git/$branch");
+    scene.agent(
+        "blob=$(git rev-parse HEAD:a); mkdir -p .git/${branch%/*}; echo $blob > .git/$branch",
+    );
     let refused = scene.harvest().unwrap_err();
     assert!(
         matches!(refused, HarvestError::NotACommit { .. } | HarvestError::Refused { .. }),
@@ -332,11 +334,11 @@ fn a_branch_that_points_to_no_commit_is_refused() {
 #[test]
 fn links_pipes_and_pointers_in_the_git_directory_are_refused() {
     let rows = [
-        ("rm .git/$branch; ln -s /etc/passwd .git/$branch", "a symbolic link"),
+        ("mkdir -p .git/${branch%/*}; ln -s /etc/passwd .git/$branch", "a symbolic link"),
         ("mv .git/refs /tmp/../$PWD/r; ln -s ../r .git/refs", "a symbolic link"),
         ("mv .git/objects o; ln -s ../o .git/objects", "a symbolic link"),
         ("rm .git/config; ln -s /etc/passwd .git/config", "a symbolic link"),
-        ("mkfifo .git/packed-refs", "a special file"),
+        ("rm .git/packed-refs; mkfifo .git/packed-refs", "a special file"),
         ("echo /tmp > .git/commondir", "a pointer elsewhere"),
         ("mv .git g; ln -s g .git", "no directory"),
         ("mv .git g; echo 'gitdir: g' > .git", "no directory"),
@@ -457,7 +459,7 @@ fn a_repository_that_was_broken_is_its_own_fault() {
         "rm -rf .git/refs",
         "find .git -mindepth 1 -delete",
         "git pack-refs --all; echo garbage > .git/packed-refs",
-        "echo garbage > .git/$branch",
+        "mkdir -p .git/${branch%/*}; echo garbage > .git/$branch",
         "echo two > a; git commit -qam two; rm -rf .git/objects",
         "echo two > a; git commit -qam two; rm -r .git/objects/??",
         "echo two > a; git commit -qam two; chmod -R u+w .git

@@ -29,7 +29,6 @@ fn order(task: &str, start: &Oid) -> Order {
         name: WorkspaceName::of(&work),
         branch: branch(&session(), &work),
         start: start.clone(),
-        author: Author { name: "Agent".into(), email: "agent@example.com".into() },
         restore: None,
         in_one_place: false,
         fittings: config::Worktree {

@@ -12,7 +12,8 @@ fn known_and_listed(script: &str) -> (Option<Oid>, Vec<(String, Oid)>, Workspace
     let workspace = Workspace { path, ..workspaces.of(&order("t1", &start)) };
     fs::create_dir(&workspace.path).unwrap();
     let git_dir = workspace.path.join(".git");
-    git_dir::make(&git_dir, &workspace, &start, &workspaces.plain).unwrap();
+    git_dir::make_common(&git_dir, &workspace.author, &workspaces.plain).unwrap();
+    git_dir::make_own(&git_dir, &workspace, &start, &workspaces.plain).unwrap();
     agent(&env, &workspace, &format!("branch=$(git symbolic-ref HEAD); {script}"));
     let looked = git_dir::look_through(&git_dir).unwrap();
     let listed = fetch::references(&git_dir).unwrap().unwrap();

@@ -104,12 +104,12 @@ impl Trial {
             &config.project.worktree_dir,
             session.clone(),
         )
-        .unwrap();
+        .unwrap()
+        .committing_as(Author { name: "Ada".into(), email: "ada@example.com".into() });
         let order = Order {
             name: WorkspaceName::of(&work),
             branch: branch(&session, &work),
             start,
-            author: Author { name: "Ada".into(), email: "ada@example.com".into() },
             restore: None,
             in_one_place: false,
             fittings: config.worktree.clone(),
