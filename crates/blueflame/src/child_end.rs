@@ -8,6 +8,8 @@ use std::time::Instant;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
 
 /// Waits for a child to end, up to a moment; `None` if it has not ended by then.
 pub fn wait_until(child: &mut Child, moment: Instant) -> io::Result<Option<ExitStatus>> {
@@ -42,6 +44,19 @@ fn wait(
     watched.extend(other.map(|other| PollFd::from_borrowed_fd(other, PollFlags::IN)));
     wait_for_any(&mut watched, moment)?;
     child.try_wait()
+}
+
+/// Takes leave of a child when it ends, however long that takes. Where it has no handle, or
+/// nobody waits that long, that is left to our own end.
+#[expect(unsafe_code, reason = "tokio cannot see that a handle stays what it is")]
+pub async fn taken_leave_of(mut child: Child) {
+    let Ok(handle) = pidfd_open(Pid::from_child(&child), PidfdFlags::empty()) else { return };
+    // SAFETY: an `OwnedFd` has an open descriptor, and always the same.
+    let handle = unsafe { AsyncFd::register_with_interest(handle, Interest::READABLE) };
+    let Ok(handle) = handle else { return };
+    if handle.readable().await.is_ok() {
+        let _ = child.try_wait();
+    }
 }
 
 /// Waits for any of these, up to a moment if there is one. A signal does not cut it
@@ -97,6 +112,22 @@ mod tests {
         // And again, when nobody knows its number any more.
         let end = wait_until(&mut child, Instant::now()).unwrap();
         assert_eq!(end.and_then(|status| status.code()), Some(7));
+    }
+
+    #[test]
+    fn leave_is_taken_of_a_child_when_it_ends() {
+        let child = sleep("600");
+        let pid = child.id().to_string();
+        let there = || std::path::Path::new("/proc").join(&pid).exists();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let leave = tokio::spawn(taken_leave_of(child));
+            tokio::task::yield_now().await;
+            assert!(there() && !leave.is_finished());
+            assert!(Command::new("kill").arg(&pid).status().unwrap().success());
+            leave.await.unwrap();
+            assert!(!there(), "it is a zombie");
+        });
     }
 
     #[test]

@@ -129,12 +129,27 @@ impl Call {
 
     /// Runs it; how it ended is part of the answer.
     pub fn run(self) -> Result<Answer, GitError> {
+        let (git, command) = (self.command(), self.shown());
+        let ended = ended::run(git, &command, given(self.input), self.deadline)?;
+        Ok(Answer::of(ended, self.dir, command))
+    }
+
+    /// Runs it together with another, which reads what this one writes; how both ended.
+    pub fn run_into(self, other: Call) -> Result<[Answer; 2], GitError> {
+        let (first, second) = (self.shown(), other.shown());
+        let [one, two] = ended::run_into(
+            (self.command(), &first),
+            given(self.input),
+            (other.command(), &second),
+            self.deadline.max(other.deadline),
+        )?;
+        Ok([Answer::of(one, self.dir, first), Answer::of(two, other.dir, second)])
+    }
+
+    /// Its words, for a message.
+    fn shown(&self) -> String {
         let shown: Vec<_> = self.words.iter().map(|word| word.to_string_lossy()).collect();
-        let command = shown.join(" ");
-        let git = self.command();
-        let input = if self.input.is_empty() { Input::Nothing } else { Input::Bytes(self.input) };
-        let Ended { status, stdout, stderr } = ended::run(git, &command, input, self.deadline)?;
-        Ok(Answer { status, stdout, stderr, dir: self.dir, command })
+        shown.join(" ")
     }
 
     /// Runs it, and wants it to succeed.
@@ -192,7 +207,16 @@ impl Call {
     }
 }
 
+fn given(input: Vec<u8>) -> Input {
+    if input.is_empty() { Input::Nothing } else { Input::Bytes(input) }
+}
+
 impl Answer {
+    fn of(ended: Ended, dir: PathBuf, command: String) -> Answer {
+        let Ended { status, stdout, stderr } = ended;
+        Answer { status, stdout, stderr, dir, command }
+    }
+
     /// What it printed, if it succeeded.
     pub fn success(self) -> Result<Vec<u8>, GitError> {
         if self.status.success() { Ok(self.stdout) } else { Err(self.failure()) }

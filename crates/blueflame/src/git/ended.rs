@@ -8,7 +8,7 @@
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, Write as _};
 use std::os::unix::process::CommandExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
@@ -33,6 +33,20 @@ pub(super) enum Input {
     File(File),
 }
 
+impl Input {
+    fn open(self) -> Result<Stdio, GitError> {
+        Ok(match self {
+            Input::Nothing => Stdio::null(),
+            Input::Bytes(bytes) => {
+                let mut stdin = memory()?;
+                stdin.write_all(&bytes).and_then(|()| stdin.rewind()).map_err(GitError::Memory)?;
+                stdin.into()
+            }
+            Input::File(file) => file.into(),
+        })
+    }
+}
+
 /// How it ended.
 #[derive(Debug)]
 pub(super) struct Ended {
@@ -43,39 +57,83 @@ pub(super) struct Ended {
 
 /// Runs a git that is called by these words.
 pub(super) fn run(
-    mut git: Command,
+    git: Command,
     words: &str,
     input: Input,
     deadline: Duration,
 ) -> Result<Ended, GitError> {
-    let dir = git.get_current_dir().unwrap_or(Path::new(".")).to_owned();
-    let not_started = |source: io::Error| {
-        if source.kind() == io::ErrorKind::NotFound && dir.is_dir() {
-            GitError::NotInstalled
-        } else {
-            GitError::NotStarted { command: words.to_owned(), dir: dir.clone(), source }
-        }
-    };
-    let (mut stdout, mut stderr) = (memory()?, memory()?);
-    match input {
-        Input::Nothing => {}
-        Input::Bytes(bytes) => {
-            let mut stdin = memory()?;
-            stdin.write_all(&bytes).and_then(|()| stdin.rewind()).map_err(GitError::Memory)?;
-            git.stdin(stdin);
-        }
-        Input::File(file) => {
-            git.stdin(Stdio::from(file));
+    let stdin = input.open()?;
+    let stdout = memory()?;
+    let writer = stdout.try_clone().map_err(GitError::Memory)?;
+    Running::start(git, words, stdin, writer, Some(stdout))?
+        .end(Instant::now() + deadline, deadline)
+}
+
+/// Runs two of them, of which the second reads what the first one writes: as much as there
+/// may be, it is in nobody's memory.
+pub(super) fn run_into(
+    (first, words): (Command, &str),
+    input: Input,
+    (second, its_words): (Command, &str),
+    deadline: Duration,
+) -> Result<[Ended; 2], GitError> {
+    let (reader, writer) = io::pipe().map_err(GitError::Memory)?;
+    let until = Instant::now() + deadline;
+    let first = Running::start(first, words, input.open()?, writer, None)?;
+    let stdout = memory()?;
+    let its_writer = stdout.try_clone().map_err(GitError::Memory)?;
+    let second = Running::start(second, its_words, reader.into(), its_writer, Some(stdout));
+    // Nobody reads what a first one without a second one writes: it ends by that.
+    let (second, first) =
+        (second.and_then(|it| it.end(until, deadline)), first.end(until, deadline));
+    Ok([first?, second?])
+}
+
+/// A git that has begun.
+struct Running {
+    child: Child,
+    words: String,
+    /// What it says, if that is for us.
+    stdout: Option<File>,
+    stderr: File,
+    dir: PathBuf,
+}
+
+impl Running {
+    fn start(
+        mut git: Command,
+        words: &str,
+        stdin: Stdio,
+        writer: impl Into<Stdio>,
+        stdout: Option<File>,
+    ) -> Result<Running, GitError> {
+        let stderr = memory()?;
+        let dir = git.get_current_dir().unwrap_or(Path::new(".")).to_owned();
+        git.stdin(stdin)
+            .stdout(writer)
+            .stderr(stderr.try_clone().map_err(GitError::Memory)?)
+            .process_group(0);
+        match git.spawn() {
+            Ok(child) => Ok(Running { child, words: words.to_owned(), stdout, stderr, dir }),
+            Err(source) if source.kind() == io::ErrorKind::NotFound && dir.is_dir() => {
+                Err(GitError::NotInstalled)
+            }
+            Err(source) => Err(GitError::NotStarted { command: words.to_owned(), dir, source }),
         }
     }
-    git.stdout(stdout.try_clone().map_err(GitError::Memory)?)
-        .stderr(stderr.try_clone().map_err(GitError::Memory)?)
-        .process_group(0);
-    let mut child = git.spawn().map_err(not_started)?;
-    let Some(status) = wait(&mut child, deadline).map_err(not_started)? else {
-        return Err(GitError::TooSlow { command: words.to_owned(), seconds: deadline.as_secs() });
-    };
-    Ok(Ended { status, stdout: whole(&mut stdout)?, stderr: whole(&mut stderr)? })
+
+    /// Waits for its end, up to a moment that is so long after the beginning.
+    fn end(mut self, until: Instant, deadline: Duration) -> Result<Ended, GitError> {
+        let command = self.words;
+        match wait(&mut self.child, until) {
+            Ok(Some(status)) => {
+                let stdout = self.stdout.as_mut().map(whole).transpose()?.unwrap_or_default();
+                Ok(Ended { status, stdout, stderr: whole(&mut self.stderr)? })
+            }
+            Ok(None) => Err(GitError::TooSlow { command, seconds: deadline.as_secs() }),
+            Err(source) => Err(GitError::NotStarted { command, dir: self.dir, source }),
+        }
+    }
 }
 
 /// Room for what a call is told or says: a file that is on no disk.
@@ -92,8 +150,8 @@ fn whole(file: &mut File) -> Result<Vec<u8>, GitError> {
 
 /// Waits for the end, or ends it with all that it started, which is in its group:
 /// politely at first, so that git removes its lock files.
-fn wait(child: &mut Child, deadline: Duration) -> io::Result<Option<ExitStatus>> {
-    if let Some(status) = child_end::wait_until(child, Instant::now() + deadline)? {
+fn wait(child: &mut Child, until: Instant) -> io::Result<Option<ExitStatus>> {
+    if let Some(status) = child_end::wait_until(child, until)? {
         return Ok(Some(status));
     }
     let group = Pid::from_child(child);
@@ -138,6 +196,36 @@ mod tests {
         let ended = run(shell(&script), "hang", Input::Nothing, Duration::from_millis(500));
         assert!(matches!(ended, Err(GitError::TooSlow { .. })), "{ended:?}");
         assert!(!lock.exists());
+    }
+
+    #[test]
+    fn one_reads_what_the_other_writes_and_each_is_heard() {
+        let (first, second) = (shell("cat; echo one >&2; exit 3"), shell("wc -c; echo two >&2"));
+        let input = Input::Bytes(vec![b'.'; 1 << 20]);
+        let ended = run_into((first, "a"), input, (second, "b"), DEADLINE).unwrap();
+        let codes = ended.each_ref().map(|it| it.status.code());
+        assert_eq!(codes, [Some(3), Some(0)]);
+        let [first, second] = ended.map(|it| (it.stdout, it.stderr));
+        assert_eq!(first, (Vec::new(), b"one\n".to_vec()));
+        assert_eq!(second, (b"1048576\n".to_vec(), b"two\n".to_vec()));
+    }
+
+    #[test]
+    fn neither_is_left_running_without_the_other() {
+        // The one writes for ever, and the other does not read on.
+        let (first, second) = (shell("exec yes"), shell("head -n 1"));
+        let [first, second] =
+            run_into((first, "yes"), Input::Nothing, (second, "head"), DEADLINE).unwrap();
+        assert_eq!((first.status.code(), second.stdout), (None, b"y\n".to_vec()));
+        // Both wait for each other.
+        let (first, second) = (shell("sleep 600"), shell("cat"));
+        let soon = Duration::from_millis(200);
+        let ended = run_into((first, "sleep"), Input::Nothing, (second, "cat"), soon);
+        assert!(matches!(ended, Err(GitError::TooSlow { .. })), "{ended:?}");
+        // There is no second one.
+        let none = Command::new("/nonexistent/git");
+        let ended = run_into((shell("exec yes"), "yes"), Input::Nothing, (none, "none"), DEADLINE);
+        assert!(ended.is_err(), "{ended:?}");
     }
 
     #[test]

@@ -4,7 +4,6 @@
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::thread;
 use std::time::Duration;
 
 use blueflame_core::event::{Event, StartFault, Work};
@@ -32,6 +31,7 @@ use crate::attempt::messages::{Command, Report};
 use crate::attempt::sealed::Sealed;
 use crate::attempt::spec::Secrets;
 use crate::checks::command::{self as command_run, CommandExit};
+use crate::child_end;
 use crate::executor::Sight;
 use crate::process_tree::{kill_and_wait, wait_for_end};
 use crate::room;
@@ -144,10 +144,9 @@ async fn start(
         link::start(&site.blueflame, &directory, &secrets)
             .map_err(|error: StartError| surroundings(&error))
     });
-    let Started { registered, mut child } = started.await.map_err(|error| error.to_string())??;
-    // Whoever started it has to take leave of it. Where no thread can be had, that is
-    // left to our end.
-    let _ = thread::Builder::new().spawn(move || child.wait());
+    let Started { registered, child } = started.await.map_err(|error| error.to_string())??;
+    // Whoever started it has to take leave of it.
+    tokio::spawn(child_end::taken_leave_of(child));
     Ok((registered, handed))
 }
 

@@ -9,7 +9,9 @@ use std::path::Path;
 
 use blueflame_core::ids::Oid;
 
+use super::bring::Source;
 use super::error::HarvestError;
+use super::git_dir::Looked;
 use super::{Workspace, Workspaces, git_dir, left_file};
 
 /// More branches than anybody would look at.
@@ -65,6 +67,7 @@ impl Workspaces {
         workspace: &Workspace,
         head: &Oid,
         refs: &[(String, Oid)],
+        looked: &Looked,
     ) -> Result<Vec<String>, HarvestError> {
         let own = git_dir::reference(workspace);
         let mut found = Vec::new();
@@ -82,9 +85,11 @@ impl Workspaces {
             }
             kept += 1;
             let keep = self.elsewhere_ref(&workspace.name, kept);
+            let from = Source { git_dir: &workspace.git_dir(), looked };
             let place = if kept <= MOST_KEPT
-                && self.fetch(&workspace.repository(), reference, &keep, head)?.status.success()
+                && let Ok(_brought) = self.bring(oid, head, from)?
             {
+                self.refs.set(&keep, oid.as_str())?;
                 format!(" It is kept as `{keep}`.")
             } else {
                 String::new()

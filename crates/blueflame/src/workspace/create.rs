@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use blueflame_core::ids::Oid;
 
+use super::bring::{NotBrought, Source};
 use super::error::{WorkspaceError, failed};
 use super::fittings::Floor;
 use super::starting_point::{Merged, merge};
@@ -141,9 +142,11 @@ impl Workspaces {
     /// The files of unfinished work as they are to be on top of the start.
     fn bring_back(&self, order: &Order, restore: &Restore) -> Result<Merged, WorkspaceError> {
         let commit = &restore.commit;
-        git_dir::look_through(&restore.git_dir).map_err(WorkspaceError::Restore)?;
-        let reference = self.restored_ref(&order.name);
-        self.fetch(&restore.git_dir, commit.as_str(), &reference, &order.start)?.success()?;
+        let git_dir = &restore.git_dir;
+        let looked = git_dir::look_through(git_dir).map_err(WorkspaceError::Restore)?;
+        let brought = self.bring(commit, &order.start, Source { git_dir, looked: &looked })?;
+        let _kept = brought.map_err(NotBrought::failure)?;
+        self.refs.set(&self.restored_ref(&order.name), commit.as_str())?;
         let name = |what: &str| {
             let what = format!("{commit}{what}");
             self.plain.git().words(&["rev-parse", "--verify", &what]).oid()

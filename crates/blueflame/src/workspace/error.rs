@@ -66,9 +66,9 @@ pub enum HarvestError {
     /// Git would not have what the branch points to.
     #[error("the branch `{branch}` was refused: {message}")]
     Refused { branch: String, message: String },
-    /// Git did not bring it over, for whatever reason.
-    #[error("the branch `{branch}` could not be fetched: {message}")]
-    NotFetched { branch: String, message: String },
+    /// The machine let git down.
+    #[error("the branch `{branch}` could not be taken over: {message}")]
+    NotTaken { branch: String, message: String },
     #[error("the branch `{branch}` points to `{target}`, which is no commit")]
     NotACommit { branch: String, target: Oid },
     /// The work does not stand on what it was started from.
@@ -138,7 +138,7 @@ impl HarvestError {
             HarvestError::Git(_)
             | HarvestError::Replace(_)
             | HarvestError::Io { .. }
-            | HarvestError::NotFetched { .. } => false,
+            | HarvestError::NotTaken { .. } => false,
         }
     }
 }

@@ -21,6 +21,9 @@ use crate::git::ObjectFormat;
 /// More files than any honest agent leaves in a git directory.
 const MOST_FILES: usize = 500_000;
 
+/// More objects than this are kept together, as git keeps what it fetches.
+const MANY: usize = 100;
+
 /// The longest name of an object, and the end of its line.
 const LONGEST_REFERENCE: u64 = 65;
 
@@ -101,51 +104,61 @@ fn packed_refs(workspace: &Workspace, start: &Oid) -> Vec<u8> {
     format!("# pack-refs with: peeled fully-peeled sorted \n{start} {reference}\n").into_bytes()
 }
 
-/// Puts what is ours into a git directory that an agent had to itself.
+/// Puts what is ours into a git directory that an agent had to itself, in place of whatever
+/// is there instead.
 pub(super) fn write_again(
     workspace: &Workspace,
     plain: &PlainRepository,
 ) -> Result<(), HarvestError> {
-    write(&workspace.git_dir(), workspace, plain).map_err(not_written)
-}
-
-/// Puts what is ours into a git directory, in place of whatever is there instead, and
-/// beside what of it is only seen from inside.
-fn write(
-    git_dir: &Path,
-    workspace: &Workspace,
-    plain: &PlainRepository,
-) -> Result<(), AtomicError> {
-    let failed = |step, path: &Path| {
-        let path = path.to_owned();
-        move |source| AtomicError { step, path, source }
-    };
-    if Layers::of(&workspace.path).is_some() {
-        // Whoever removes what is beneath leaves a note, which is refused before this.
-        let refs = git_dir.join("refs");
-        fs::create_dir_all(&refs).map_err(failed("make", &refs))?;
-    }
+    let git_dir = workspace.git_dir();
+    // Whoever removes what is beneath leaves a note, which is refused before this.
+    let is_beneath =
+        |path: &Path| Layers::of(&workspace.path).is_some() && fs::symlink_metadata(path).is_err();
     let steering = steering(&workspace.author, plain).map(|(name, bytes)| (name, Some(bytes)));
     for (name, bytes) in steering.into_iter().chain(own(workspace, plain)?) {
         let path = git_dir.join(name);
-        let Some(bytes) = bytes else {
-            match fs::remove_file(&path) {
+        match bytes {
+            None => match fs::remove_file(&path) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                    return Err(failed("remove", &path)(error));
+                    let error = AtomicError { step: "remove", path, source: error };
+                    return Err(not_written(error));
                 }
-                _ => continue,
-            }
-        };
-        // One that is known by another name as well could still be changed there.
-        let left = left_file::read(&path, bytes.len() as u64);
-        if left.is_none_or(|left| left.bytes != bytes || left.names > 1) {
-            if let Some(parent) = path.parent() {
-                fs::create_dir_all(parent).map_err(failed("make", parent))?;
-            }
-            atomic_file::replace(&path, &bytes, Durability::Process)?;
+                _ => {}
+            },
+            Some(bytes) if !is_beneath(&path) => put(&path, &bytes).map_err(not_written)?,
+            Some(_) => {}
         }
     }
     Ok(())
+}
+
+/// Puts into a git directory what is only seen from inside: git is to be run in it, from
+/// outside.
+pub(super) fn complete(workspace: &Workspace, plain: &PlainRepository) -> Result<(), HarvestError> {
+    let git_dir = workspace.git_dir();
+    if Layers::of(&workspace.path).is_some() {
+        let refs = git_dir.join("refs");
+        let made = fs::create_dir_all(&refs);
+        made.map_err(|source| not_written(AtomicError { step: "make", path: refs, source }))?;
+        for (name, bytes) in steering(&workspace.author, plain) {
+            put(&git_dir.join(name), &bytes).map_err(not_written)?;
+        }
+    }
+    Ok(())
+}
+
+/// Has a file say this, unless it does.
+fn put(path: &Path, bytes: &[u8]) -> Result<(), AtomicError> {
+    // One that is known by another name as well could still be changed there.
+    let left = left_file::read(path, bytes.len() as u64);
+    if left.is_some_and(|left| left.bytes == bytes && left.names == 1) {
+        return Ok(());
+    }
+    if let Some(parent) = path.parent() {
+        let made = fs::create_dir_all(parent);
+        made.map_err(|source| AtomicError { step: "make", path: parent.to_owned(), source })?;
+    }
+    atomic_file::replace(path, bytes, Durability::Process)
 }
 
 /// A file of a git directory by its name, and what is in it; `None` if there must be
@@ -223,25 +236,34 @@ fn quoted(text: &str) -> String {
 pub(super) struct Looked {
     /// The files that references are in, one in each.
     references: Vec<PathBuf>,
+    /// How many files with objects there are. Where some hold many, there are more objects.
+    objects: usize,
+    packs: bool,
 }
 
 impl Looked {
+    /// Whether there may be more objects than a few.
+    pub(super) fn has_many_objects(&self) -> bool {
+        self.packs || self.objects > MANY
+    }
+
     /// The commit of the branch, if it is the only reference of the workspace; `None` if
     /// that is a question for git, as it is for a repository that git made.
     pub(super) fn only_branch(&self, workspace: &Workspace) -> Option<Oid> {
         let git_dir = workspace.git_dir();
-        let listed = packed_refs(workspace, &workspace.start);
-        let left = left_file::read(&git_dir.join("packed-refs"), listed.len() as u64)?;
-        if left.bytes != listed {
+        let is_as_made = |name: &str, made: &[u8]| {
+            let left = left_file::read(&git_dir.join(name), made.len() as u64);
+            left.is_some_and(|left| left.bytes == made)
+        };
+        let packed = packed_refs(workspace, &workspace.start);
+        if !is_as_made("packed-refs", &packed) || !is_as_made("HEAD", &head(workspace)) {
             return None;
         }
         match &self.references[..] {
-            // Nothing was committed, and it is a repository still.
+            // Nothing was committed, unless it was removed.
             [] => {
-                let head = head(workspace);
-                let left = left_file::read(&git_dir.join("HEAD"), head.len() as u64)?;
-                let whole = left.bytes == head && git_dir.join("refs").is_dir();
-                whole.then(|| workspace.start.clone())
+                let refs = workspace.file(Path::new(".git/refs"))?;
+                refs.is_dir().then(|| workspace.start.clone())
             }
             [one] if *one == git_dir.join(reference(workspace)) => {
                 let left = left_file::read(one, LONGEST_REFERENCE)?;
@@ -270,8 +292,8 @@ pub(super) fn look_through(git_dir: &Path) -> Result<Looked, HarvestError> {
         Err(error) => return Err(lost(git_dir, error)),
     }
     let mut left = MOST_FILES;
-    let refs = git_dir.join("refs");
-    let mut references = Vec::new();
+    let (refs, objects) = (git_dir.join("refs"), git_dir.join("objects"));
+    let mut looked = Looked { references: Vec::new(), objects: 0, packs: false };
     let mut directories = vec![git_dir.to_owned()];
     while let Some(directory) = directories.pop() {
         for entry in fs::read_dir(&directory).map_err(|error| lost(&directory, error))? {
@@ -285,7 +307,10 @@ pub(super) fn look_through(git_dir: &Path) -> Result<Looked, HarvestError> {
             } else if !kind.is_file() {
                 return Err(tampered(&path, "a special file"));
             } else if path.starts_with(&refs) {
-                references.push(path);
+                looked.references.push(path);
+            } else if path.starts_with(&objects) {
+                looked.objects += 1;
+                looked.packs |= path.extension().is_some_and(|it| it == "pack");
             }
             left = left.checked_sub(1).ok_or_else(|| tampered(git_dir, "full of files"))?;
         }
@@ -302,7 +327,7 @@ pub(super) fn look_through(git_dir: &Path) -> Result<Looked, HarvestError> {
     if pointer.exists() {
         return Err(tampered(&pointer, "a pointer elsewhere"));
     }
-    Ok(Looked { references })
+    Ok(looked)
 }
 
 fn tampered(path: &Path, what: &'static str) -> HarvestError {

@@ -1,14 +1,16 @@
 //! Taking over what an agent committed.
 //!
-//! Nobody may still be at work in the workspace. The branch is fetched into the
+//! Nobody may still be at work in the workspace. The branch is brought into the
 //! person's repository under `refs/blueflame/` and looked at there.
 
 use blueflame_core::ids::Oid;
 use blueflame_core::outcome::LeftBehind;
 
+use super::bring::{Complaint, Source};
 use super::error::HarvestError;
-use super::{Workspace, Workspaces, as_committed, fetch, git_dir, uncommitted};
-use crate::git::{Answer, GitError};
+use super::git_dir::Looked;
+use super::{Workspace, Workspaces, as_committed, bring, git_dir, uncommitted};
+use crate::git::GitError;
 
 /// More commits than anyone would look at.
 const MOST: usize = 10_000;
@@ -64,14 +66,15 @@ impl Workspaces {
         let start = workspace.start.clone();
         let refs = match looked.only_branch(workspace) {
             Some(commit) => vec![(git_dir::reference(workspace), commit)],
-            None => match fetch::references(&workspace.git_dir())? {
-                Ok(refs) => refs,
-                Err(answer) => return Err(not_fetched(&workspace.branch, &answer)),
-            },
+            None => {
+                git_dir::complete(workspace, &self.plain)?;
+                bring::references(&workspace.git_dir())?
+                    .map_err(|complaint| not_taken(&workspace.branch, complaint))?
+            }
         };
-        let Taken { head, tree_changed } = self.take_branch(workspace, &refs)?;
+        let Taken { head, tree_changed } = self.take_branch(workspace, &refs, &looked)?;
         let commits = self.commits(&start, &head)?;
-        violations.extend(self.elsewhere(workspace, &head, &refs)?);
+        violations.extend(self.elsewhere(workspace, &head, &refs, &looked)?);
         if !violations.is_empty() {
             return Err(HarvestError::OutOfBounds { violations });
         }
@@ -83,11 +86,12 @@ impl Workspaces {
         Ok(Harvest { start, head, commits, tree_changed, uncommitted })
     }
 
-    /// Fetches the branch.
+    /// Takes the branch over.
     fn take_branch(
         &self,
         workspace: &Workspace,
         refs: &[(String, Oid)],
+        looked: &Looked,
     ) -> Result<Taken, HarvestError> {
         let branch = workspace.branch.clone();
         let source = git_dir::reference(workspace);
@@ -99,21 +103,22 @@ impl Workspaces {
             self.refs.set(&reference, target.as_str())?;
             return Ok(Taken { head: target.clone(), tree_changed: false });
         }
-        let answer = self.fetch(&workspace.repository(), &source, &reference, &workspace.start)?;
-        if !answer.status.success() {
-            return Err(not_fetched(&branch, &answer));
-        }
-        match &self.objects.about(std::slice::from_ref(&reference))?[..] {
-            [Some(fetched)] if fetched.kind == "commit" && fetched.oid == *target => {
+        let from = Source { git_dir: &workspace.git_dir(), looked };
+        let _brought = match self.bring(target, &workspace.start, from)? {
+            Ok(brought) => brought,
+            Err(why) => return Err(not_taken(&branch, why.complaint())),
+        };
+        match &self.objects.about(&[target.to_string()])?[..] {
+            [Some(brought)] if brought.kind == "commit" => {
+                self.refs.set(&reference, target.as_str())?;
                 let [before, after] = self.objects.trees_of([&workspace.start, target])?;
                 Ok(Taken { head: target.clone(), tree_changed: before != after })
             }
-            // It was fetched just now: that it is not there is not the agent's doing.
+            // It came over just now: that it is not there is not the agent's doing.
             [None] | [] => {
-                let (command, answer) = ("fetch".to_owned(), format!("no `{reference}`"));
+                let (command, answer) = ("pack-objects".to_owned(), format!("no `{target}`"));
                 Err(GitError::Strange { command, answer }.into())
             }
-            // One who is still writing is not to be trusted either.
             _ => Err(HarvestError::NotACommit { branch, target: target.clone() }),
         }
     }
@@ -140,7 +145,7 @@ impl Workspaces {
     }
 }
 
-/// What was fetched.
+/// What was taken over.
 struct Taken {
     head: Oid,
     tree_changed: bool,
@@ -149,19 +154,18 @@ struct Taken {
 /// Whether a line of git tells that the machine let it down. The agent's own words may be
 /// in it as well: lines of its files, and names that it made up.
 fn is_of_the_machine(line: &str) -> bool {
-    let line = line.trim_start_matches("remote: ");
     let serious = line.starts_with("fatal: ") || line.starts_with("error: ");
     let quotes = ["unexpected line in ", "unterminated line in ", "broken name "];
     let quotes = quotes.iter().any(|words| line.contains(words));
     serious && !quotes && OF_THE_MACHINE.iter().any(|words| line.ends_with(words))
 }
 
-fn not_fetched(branch: &str, answer: &Answer) -> HarvestError {
+/// What becomes of a branch that git complains about.
+fn not_taken(branch: &str, complaint: Complaint) -> HarvestError {
     let branch = branch.to_owned();
-    let message = String::from_utf8_lossy(&answer.stderr).trim().to_owned();
-    let killed = answer.status.code().is_none();
-    if killed || message.lines().any(is_of_the_machine) {
-        HarvestError::NotFetched { branch, message }
+    let Complaint { message, cut_off } = complaint;
+    if cut_off || message.lines().any(is_of_the_machine) {
+        HarvestError::NotTaken { branch, message }
     } else {
         HarvestError::Refused { branch, message }
     }
@@ -175,7 +179,7 @@ mod tests {
     fn words_of_the_machine_are_told_from_words_of_the_agent() {
         for (line, of_the_machine) in [
             ("fatal: write error: No space left on device", true),
-            ("remote: fatal: unable to create thread: Resource temporarily unavailable", true),
+            ("fatal: unable to create thread: Resource temporarily unavailable", true),
             ("error: unable to write file .git/objects/aa/bb: Disk quota exceeded", true),
             ("error: cannot fork() for index-pack: Cannot allocate memory", true),
             ("fatal: unexpected line in .git/packed-refs: No space left on device", false),

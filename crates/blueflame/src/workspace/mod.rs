@@ -18,10 +18,10 @@
 mod as_committed;
 mod bases;
 mod bounds;
+mod bring;
 mod create;
 pub mod enter;
 mod error;
-mod fetch;
 mod fittings;
 mod git_dir;
 mod harvest;
@@ -93,8 +93,6 @@ pub struct Workspaces {
     making: Making,
     /// Checkouts beneath workspaces that were looked over. Held while one is made.
     bases: Mutex<BTreeSet<String>>,
-    /// Held while fetching: git locks one file of a shallow repository.
-    fetching: Mutex<()>,
 }
 
 /// What a workspace is to be.
@@ -176,7 +174,6 @@ impl Workspaces {
             surveys: Mutex::default(),
             making: Making::Checkouts,
             bases: Mutex::default(),
-            fetching: Mutex::default(),
         })
     }
 

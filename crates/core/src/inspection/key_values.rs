@@ -75,6 +75,10 @@ static COLONS: LazyLock<Regex> = LazyLock::new(|| {
     )
 });
 
+/// So many colons are in what [`COLONS`] finds. To make that ready takes longer than to look
+/// through everything that most agents write.
+const COLONS_AT_LEAST: usize = 4;
+
 /// `Authorization: Bearer …`.
 static BEARER: LazyLock<Regex> = LazyLock::new(|| {
     compiled(
@@ -133,7 +137,8 @@ pub(super) fn in_line(line: &str) -> Option<Key<'_>> {
     {
         return address(&found);
     }
-    if !NAMED.is_match(line) && !COLONS.is_match(line) {
+    let looked_up = || line.matches(':').count() >= COLONS_AT_LEAST && COLONS.is_match(line);
+    if !NAMED.is_match(line) && !looked_up() {
         return None;
     }
     if let Some(key) = pair(line) {

@@ -32,6 +32,9 @@ static BETWEEN: LazyLock<Regex> = LazyLock::new(|| {
 
 /// A text without its joints, if it has any.
 pub(super) fn joined(text: &str) -> Option<String> {
+    if !text.contains(QUOTES) {
+        return None;
+    }
     let joint = if JOINER.is_match(text) { &BETWEEN } else { &JOINT };
     match joint.replace_all(text, "") {
         Cow::Owned(joined) => Some(joined),

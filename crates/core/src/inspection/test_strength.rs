@@ -4,7 +4,7 @@
 //! and the person have to look. Languages are read by the look of single lines,
 //! which finds what is done in the open and nothing that is hidden well.
 
-use std::sync::LazyLock;
+use std::sync::{LazyLock, OnceLock};
 
 use regex::Regex;
 
@@ -84,8 +84,16 @@ static TEST_CASES: LazyLock<Regex> = LazyLock::new(|| {
     )
 });
 
-static PATTERNS: LazyLock<Vec<Regex>> =
-    LazyLock::new(|| SIGNS.iter().map(|sign| pattern(sign.pattern)).collect());
+/// Made when a file comes up that its sign counts in: most projects have few languages.
+static PATTERNS: [OnceLock<Regex>; SIGNS.len()] = [const { OnceLock::new() }; SIGNS.len()];
+
+/// The signs, and what they are known by.
+fn known_signs() -> impl Iterator<Item = (&'static Sign, impl Fn() -> &'static Regex)> {
+    SIGNS.iter().zip(&PATTERNS).map(|(sign, made)| {
+        let ready = move || made.get_or_init(|| pattern(sign.pattern));
+        (sign, ready)
+    })
+}
 
 fn pattern(text: &str) -> Regex {
     Regex::new(text).expect("the patterns stand in this file and are tested")
@@ -137,11 +145,12 @@ pub(super) fn inspect(found: &mut Inspection, policy: &Policy, changes: &[FileCh
 /// counts in test files only.
 fn signs(found: &mut Inspection, path: &str, added: &[Line], is_test: bool) {
     let ending = path.rsplit_once('.').map_or("", |(_, ending)| ending);
-    for (sign, pattern) in SIGNS.iter().zip(PATTERNS.iter()) {
+    for (sign, pattern) in known_signs() {
         let counts = if sign.endings.is_empty() { is_test } else { sign.endings.contains(&ending) };
         if !counts {
             continue;
         }
+        let pattern = pattern();
         for line in added.iter().filter(|line| pattern.is_match(beginning(&line.text))) {
             let (meaning, number) = (sign.meaning, line.number);
             found.remark(sign.rule, format!("`{path}` line {number} {meaning}."));
@@ -182,10 +191,10 @@ mod tests {
 
     #[test]
     fn every_sign_is_seen_in_its_examples() {
-        for (sign, pattern) in SIGNS.iter().zip(PATTERNS.iter()) {
+        for (sign, pattern) in known_signs() {
             assert!(!sign.examples.is_empty(), "{}", sign.meaning);
             for example in sign.examples {
-                assert!(pattern.is_match(example), "`{example}` {}", sign.meaning);
+                assert!(pattern().is_match(example), "`{example}` {}", sign.meaning);
             }
         }
     }
@@ -208,8 +217,8 @@ mod tests {
             "//go:build linux",
             "fitness(3)",
         ] {
-            for (sign, pattern) in SIGNS.iter().zip(PATTERNS.iter()) {
-                assert!(!pattern.is_match(line), "`{line}` {}", sign.meaning);
+            for (sign, pattern) in known_signs() {
+                assert!(!pattern().is_match(line), "`{line}` {}", sign.meaning);
             }
         }
     }

@@ -503,3 +503,66 @@ fn a_work_tree_that_is_a_link_is_refused() {
     scene.workspaces.remove(&scene.workspace).unwrap();
     assert!(moved.exists());
 }
+
+/// Whatever is said of objects beside them is not what they are.
+#[test]
+fn what_is_said_of_objects_is_not_believed() {
+    for beside in [
+        "git repack -adbq; truncate -s 100 .git/objects/pack/*.bitmap",
+        "git commit-graph write --reachable; truncate -s 2000 .git/objects/info/commit-graph",
+        "git repack -adq; git multi-pack-index write; : > .git/objects/pack/multi-pack-index",
+    ] {
+        let env = TestEnv::new();
+        let scene = Scene::new(&env);
+        scene.agent(&format!("echo two > a; git commit -qam two; chmod -R u+w .git; {beside}"));
+        assert_eq!(scene.harvest().unwrap().commits, 1, "{beside}");
+        scene.repository.git(["fsck", "--strict"]);
+    }
+}
+
+#[test]
+fn what_is_not_all_there_does_not_come_in() {
+    for lost in ["HEAD:a", "HEAD^{tree}", "HEAD~1", "HEAD~1:a", "HEAD"] {
+        let env = TestEnv::new();
+        let scene = Scene::new(&env);
+        scene.agent(&format!(
+            "for text in two three; do echo $text > a; git commit -qam $text; done
+             lost=$(git rev-parse {lost}); rm -f .git/objects/$(echo $lost | sed 's|^..|&/|')"
+        ));
+        let refused = scene.harvest().unwrap_err();
+        assert!(matches!(refused, HarvestError::Refused { .. }), "{lost}: {refused}");
+        let reference = scene.workspaces.attempt_ref(&scene.workspace.name);
+        assert_eq!(scene.repository.git(["for-each-ref", &reference]), "", "{lost}");
+        scene.repository.git(["fsck", "--strict"]);
+    }
+}
+
+/// One that is there under the name of another would be taken for it.
+#[test]
+fn an_object_is_what_its_name_says() {
+    let env = TestEnv::new();
+    let scene = Scene::new(&env);
+    scene.agent(
+        "echo two > a; git commit -qam two; file() { echo .git/objects/$(git rev-parse $1 | sed 's|^..|&/|'); }
+         other=$(echo other | git hash-object -w --stdin); chmod -R u+w .git
+         cp $(file $other) $(file HEAD:a)",
+    );
+    let refused = scene.harvest().unwrap_err();
+    assert!(refused.is_the_agents(), "{refused}");
+}
+
+/// Many objects are kept together, and nothing is left beside them that says so.
+#[test]
+fn much_work_is_kept_as_a_pack() {
+    let env = TestEnv::new();
+    let scene = Scene::new(&env);
+    scene.agent("for n in $(seq 150); do echo $n > n$n; done; git add .; git commit -qm many");
+    let harvest = scene.harvest().unwrap();
+    assert_eq!((harvest.commits, harvest.uncommitted.len()), (1, 0));
+    let packs = scene.repository.path().join(".git/objects/pack");
+    let names = fs::read_dir(packs).unwrap().map(|it| it.unwrap().file_name());
+    let names: Vec<String> = names.map(|it| it.into_string().unwrap()).collect();
+    assert!(names.iter().any(|name| name.ends_with(".pack")), "{names:?}");
+    assert!(!names.iter().any(|name| name.ends_with(".keep")), "{names:?}");
+    scene.repository.git(["fsck", "--strict"]);
+}

@@ -16,7 +16,7 @@ fn known_and_listed(script: &str) -> (Option<Oid>, Vec<(String, Oid)>, Workspace
     git_dir::make_own(&git_dir, &workspace, &start, &workspaces.plain).unwrap();
     agent(&env, &workspace, &format!("branch=$(git symbolic-ref HEAD); {script}"));
     let looked = git_dir::look_through(&git_dir).unwrap();
-    let listed = fetch::references(&git_dir).unwrap().unwrap();
+    let listed = bring::references(&git_dir).unwrap().unwrap();
     (looked.only_branch(&workspace), listed, workspace)
 }
 
