@@ -1,7 +1,6 @@
 //! What an agent did in its repository besides committing to its branch.
 //!
-//! None of it comes over: its configuration is written anew and one branch is
-//! fetched. But whoever tries to steer git, or works where nobody looks, has
+//! None of it comes over: its configuration has no say, and one branch is taken. But whoever tries to steer git, or works where nobody looks, has
 //! not done the task.
 
 use std::fs;

@@ -1,7 +1,8 @@
 //! The git directory of a workspace: the files in it that are ours.
 //!
-//! They are written when the workspace is made and again before anything is
-//! fetched from it, so that what an agent wrote there has no effect. Before
+//! They are written when the workspace is made, most of them in the checkout beneath it,
+//! and what an agent wrote in their place is put right before anything is taken from it,
+//! so that it has no effect. Before
 //! that the whole directory is looked through: git must meet no symbolic link,
 //! no pipe and no pointer to another directory in it.
 

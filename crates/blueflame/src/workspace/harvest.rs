@@ -16,7 +16,7 @@ use crate::git::GitError;
 const MOST: usize = 10_000;
 
 /// What git says when the machine lets it down. Whatever else keeps it from
-/// fetching is in what the agent left: one that ruins its own repository must not
+/// taking it over is in what the agent left: one that ruins its own repository must not
 /// bring the session to a halt.
 const OF_THE_MACHINE: [&str; 7] = [
     "No space left on device",

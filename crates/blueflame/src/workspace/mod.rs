@@ -3,7 +3,7 @@
 //! A workspace borrows the objects of the person's repository and shares
 //! nothing else with it: no references, no configuration, no hooks. Whatever an
 //! agent does to it, the person's repository stays as it is. What an agent
-//! committed is fetched from the person's side ([`Workspaces::harvest`]), as
+//! committed is taken over from the person's side ([`Workspaces::harvest`]), as
 //! from a stranger; git is never run with the agent's configuration.
 //!
 //! In the person's repository only `refs/blueflame/` and a line of

@@ -225,7 +225,7 @@ fn a_new_file_beside_a_locked_one_does_not_land() {
     stage.assert_tidy();
 }
 
-/// A git that has no room for what it fetches, as long as the file `full` is
+/// A git that has no room for what it takes in, as long as the file `full` is
 /// there; with `once` in it, that is removed at the first time.
 fn with_a_full_disk(stage: &Stage, full: &str) -> String {
     let marker = stage.env.path("full");
@@ -233,7 +233,7 @@ fn with_a_full_disk(stage: &Stage, full: &str) -> String {
     let real = std::env::var("PATH").unwrap();
     fs::create_dir(git.parent().unwrap()).unwrap();
     let wrapper = format!(
-        "#!/bin/sh\nfor word; do\nif test \"$word\" = fetch && test -e {marker}; then\n\
+        "#!/bin/sh\nfor word; do\nif test \"$word\" = unpack-objects && test -e {marker}; then\n\
          grep -q once {marker} && rm {marker}\n\
          echo 'fatal: write error: No space left on device' >&2; exit 128\nfi\ndone\n\
          PATH='{real}'; exec git \"$@\"\n",
