@@ -10,6 +10,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
+use tokio::task::spawn_blocking;
 
 /// Waits for a child to end, up to a moment; `None` if it has not ended by then.
 pub fn wait_until(child: &mut Child, moment: Instant) -> io::Result<Option<ExitStatus>> {
@@ -46,16 +47,21 @@ fn wait(
     child.try_wait()
 }
 
-/// Takes leave of a child when it ends, however long that takes. Where it has no handle, or
-/// nobody waits that long, that is left to our own end.
+/// Takes leave of a child when it ends, however long that takes. Where nobody waits that
+/// long, that is left to our own end.
 #[expect(unsafe_code, reason = "tokio cannot see that a handle stays what it is")]
 pub async fn taken_leave_of(mut child: Child) {
-    let Ok(handle) = pidfd_open(Pid::from_child(&child), PidfdFlags::empty()) else { return };
+    let handle = pidfd_open(Pid::from_child(&child), PidfdFlags::empty());
     // SAFETY: an `OwnedFd` has an open descriptor, and always the same.
-    let handle = unsafe { AsyncFd::register_with_interest(handle, Interest::READABLE) };
-    let Ok(handle) = handle else { return };
-    if handle.readable().await.is_ok() {
+    let handle =
+        handle.map(|it| unsafe { AsyncFd::register_with_interest(it, Interest::READABLE) });
+    if let Ok(Ok(handle)) = handle
+        && handle.readable().await.is_ok()
+    {
         let _ = child.try_wait();
+    } else {
+        // There are no more handles.
+        let _ = spawn_blocking(move || child.wait()).await;
     }
 }
 

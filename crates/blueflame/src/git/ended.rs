@@ -78,10 +78,10 @@ pub(super) fn run_into(
     deadline: Duration,
 ) -> Result<[Ended; 2], GitError> {
     let (reader, writer) = io::pipe().map_err(GitError::Memory)?;
-    let until = Instant::now() + deadline;
-    let first = Running::start(first, words, input.open()?, writer, None)?;
-    let stdout = memory()?;
+    let (stdin, stdout) = (input.open()?, memory()?);
     let its_writer = stdout.try_clone().map_err(GitError::Memory)?;
+    let until = Instant::now() + deadline;
+    let first = Running::start(first, words, stdin, writer, None)?;
     let second = Running::start(second, its_words, reader.into(), its_writer, Some(stdout));
     // Nobody reads what a first one without a second one writes: it ends by that.
     let (second, first) =

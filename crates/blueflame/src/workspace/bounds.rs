@@ -1,7 +1,7 @@
 //! What an agent did in its repository besides committing to its branch.
 //!
-//! None of it comes over: its configuration has no say, and one branch is taken. But whoever tries to steer git, or works where nobody looks, has
-//! not done the task.
+//! None of it comes over: its configuration has no say, and one branch is taken. But
+//! whoever tries to steer git, or works where nobody looks, has not done the task.
 
 use std::fs;
 use std::path::Path;
@@ -84,11 +84,8 @@ impl Workspaces {
             }
             kept += 1;
             let keep = self.elsewhere_ref(&workspace.name, kept);
-            let from = Source { git_dir: &workspace.git_dir(), looked };
-            let place = if kept <= MOST_KEPT
-                && let Ok(_brought) = self.bring(oid, head, from)?
-            {
-                self.refs.set(&keep, oid.as_str())?;
+            let from = Source { git_dir: &workspace.git_dir(), looked, branch };
+            let place = if kept <= MOST_KEPT && self.keep(oid, head, from, &keep)? {
                 format!(" It is kept as `{keep}`.")
             } else {
                 String::new()
@@ -102,9 +99,32 @@ impl Workspaces {
         Ok(found)
     }
 
+    /// Brings an object over and keeps it, if that can be done.
+    fn keep(
+        &self,
+        oid: &Oid,
+        have: &Oid,
+        from: Source<'_>,
+        reference: &str,
+    ) -> Result<bool, HarvestError> {
+        match self.bring(oid, have, from) {
+            // What came over may be something else, which had its name.
+            Ok(()) if self.knows(oid)? => self.refs.set(reference, oid.as_str())?,
+            Err(error) if !error.is_the_agents() => return Err(error),
+            Ok(()) | Err(_) => return Ok(false),
+        }
+        Ok(true)
+    }
+
     /// Whether the person's repository has an object.
     fn knows(&self, oid: &Oid) -> Result<bool, HarvestError> {
-        Ok(self.objects.about(&[oid.to_string()])?.iter().any(Option::is_some))
+        Ok(self.kind(oid)?.is_some())
+    }
+
+    /// What an object of the person's repository is, if it has it.
+    pub(super) fn kind(&self, oid: &Oid) -> Result<Option<String>, HarvestError> {
+        let about = self.objects.about(&[oid.to_string()])?.into_iter().next();
+        Ok(about.flatten().map(|it| it.kind))
     }
 
     /// Where what an agent committed can be looked at, as a sentence.
@@ -117,6 +137,8 @@ impl Workspaces {
                 short(&workspace.start)
             )
         } else {
+            // Whoever looks there with git is not to end up in a repository around it.
+            let _ = git_dir::complete(workspace, &self.plain);
             format!("kept: the work is in `{}`", workspace.repository().display())
         }
     }

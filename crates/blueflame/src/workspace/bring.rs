@@ -1,124 +1,124 @@
 //! Bringing objects into the person's repository from one that is not to be trusted.
 //!
-//! Git is not run in that repository: it has no say in what is done, neither by its
-//! configuration nor by what it lists. Its objects are packed by a git of ours that sees
-//! the person's objects first, and every one of them is checked before it comes in, so no
-//! tree with entries like `.git` or `..` does, and nothing that lacks what it refers to.
+//! That repository has no say in what is done, neither by its configuration nor by what it
+//! lists: its objects, and nothing else of it, are packed by a git of ours that sees the
+//! person's objects first. All of them are checked before any comes in, so no tree with
+//! entries like `.git` or `..` does, and nothing that lacks what it refers to.
 
 use std::ffi::OsString;
 use std::fs;
+use std::io;
 use std::os::unix::ffi::OsStringExt as _;
+use std::os::unix::fs::symlink;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 
 use blueflame_core::ids::Oid;
+use tempfile::TempDir;
 
 use super::Workspaces;
+use super::complaint::Complaint;
+use super::error::HarvestError;
 use super::git_dir::Looked;
 use crate::git::{Answer, Call, GitError};
 
-/// Where objects come from: a git directory that was looked through.
+/// More packs than any honest agent leaves.
+const MOST_PACKS: usize = 50;
+
+/// Where objects come from.
 #[derive(Clone, Copy)]
 pub(super) struct Source<'a> {
+    /// A git directory that was looked through.
     pub git_dir: &'a Path,
     pub looked: &'a Looked,
-}
-
-/// Objects that came over. Until this goes, nobody tidies them away: a reference has to
-/// keep them by then.
-#[derive(Debug)]
-pub(super) struct Brought {
-    keep: Option<PathBuf>,
-}
-
-impl Drop for Brought {
-    fn drop(&mut self) {
-        if let Some(keep) = &self.keep {
-            // One that stays takes room and does no harm.
-            let _ = fs::remove_file(keep);
-        }
-    }
-}
-
-/// Why objects did not come over.
-#[derive(Debug)]
-pub(super) struct NotBrought {
-    packing: Answer,
-    taking_in: Answer,
+    /// What people know it by.
+    pub branch: &'a str,
 }
 
 impl Workspaces {
     /// Brings a commit with all that it needs and that is not needed by another, which the
-    /// person has.
+    /// person has. Nothing keeps it there yet.
     pub(super) fn bring(
         &self,
         commit: &Oid,
         have: &Oid,
         from: Source<'_>,
-    ) -> Result<Result<Brought, NotBrought>, GitError> {
+    ) -> Result<(), HarvestError> {
+        let objects = from.git_dir.join("objects");
+        let alone = from.looked.has_packs().then(|| self.objects_alone(&objects, from));
+        let alone = alone.transpose()?;
+        let seen = alone.as_ref().map_or(&*objects, TempDir::path);
         let packing = self
             .plain
             .git()
-            .variable("GIT_ALTERNATE_OBJECT_DIRECTORIES", listed(&from.git_dir.join("objects")))
+            .variable("GIT_ALTERNATE_OBJECT_DIRECTORIES", listed(seen))
             // What says more of objects than they do themselves is not believed.
             .setting("core.commitGraph=false")
             .setting("core.multiPackIndex=false")
-            .words(&["pack-objects", "--revs", "--stdout", "--quiet", "--no-use-bitmap-index"])
+            .words(&["pack-objects", "--revs", "--stdout", "--quiet"])
             .input(format!("{commit}\n^{have}\n"));
-        let taking_in = self.person();
-        let taking_in = if from.looked.has_many_objects() {
-            taking_in.words(&["index-pack", "--stdin", "--strict", "--keep=on its way"])
-        } else {
-            taking_in.words(&["unpack-objects", "-q", "--strict"])
-        };
+        let taking_in = self.person().words(&["index-pack", "--stdin", "--strict"]);
         let [packing, taking_in] = packing.run_into(taking_in)?;
-        if !packing.status.success() || !taking_in.status.success() {
-            return Ok(Err(NotBrought { packing, taking_in }));
-        }
-        let said = String::from_utf8_lossy(&taking_in.stdout).into_owned();
-        let keep = said
-            .trim_end()
-            .strip_prefix("keep\t")
-            .map(|name| self.plain.objects().join("pack").join(format!("pack-{name}.keep")));
-        Ok(Ok(Brought { keep }))
-    }
-}
-
-/// What git said when it would not do something.
-#[derive(Debug)]
-pub(super) struct Complaint {
-    pub message: String,
-    /// Whether somebody ended it.
-    pub cut_off: bool,
-}
-
-impl Complaint {
-    fn of(answer: &Answer) -> Complaint {
-        let message = String::from_utf8_lossy(&answer.stderr).trim().to_owned();
-        Complaint { message, cut_off: answer.status.code().is_none() }
-    }
-}
-
-impl NotBrought {
-    /// What both of them said.
-    pub(super) fn complaint(&self) -> Complaint {
-        let [packing, taking_in] = [&self.packing, &self.taking_in].map(Complaint::of);
         // Nobody listens to the first any more once the second has refused something.
-        let unheard = self.packing.status.signal() == Some(libc::SIGPIPE);
-        Complaint {
-            message: format!("{}\n{}", packing.message, taking_in.message).trim().to_owned(),
-            cut_off: taking_in.cut_off || (packing.cut_off && !unheard),
+        let unheard = packing.status.signal() == Some(libc::SIGPIPE);
+        let complaints = [&packing, &taking_in].map(Complaint::of);
+        match (packing.status.success(), taking_in.status.success(), complaints) {
+            (true, true, _) => Ok(()),
+            (_, false, [_, refused]) if unheard => Err(refused.about(from.branch)),
+            (_, _, [one, other]) => Err(one.and(&other).about(from.branch)),
         }
     }
 
-    /// As the failure of the one that failed first.
-    pub(super) fn failure(self) -> GitError {
-        if self.packing.status.code().is_some_and(|code| code != 0) {
-            self.packing.failure()
-        } else {
-            self.taking_in.failure()
+    /// A directory that has the objects of another and nothing else. Where objects are in a
+    /// pack is written anew: by a list that lies, one would stand for another.
+    fn objects_alone(&self, objects: &Path, from: Source<'_>) -> Result<TempDir, HarvestError> {
+        let plain = self.plain.git_dir();
+        let alone = tempfile::Builder::new().prefix("objects.").tempdir_in(plain);
+        let alone = alone.map_err(failed("make a directory in", plain))?;
+        for (name, path) in entries(objects)? {
+            if name.len() == 2 {
+                let link = alone.path().join(&name);
+                symlink(&path, &link).map_err(failed("make", &link))?;
+            }
         }
+        let place = alone.path().join("pack");
+        fs::create_dir(&place).map_err(failed("make", &place))?;
+        let packs: Vec<PathBuf> = entries(&objects.join("pack"))?
+            .into_iter()
+            .map(|(_, path)| path)
+            .filter(|path| path.extension().is_some_and(|it| it == "pack"))
+            .collect();
+        if packs.len() > MOST_PACKS {
+            let message = format!("there are more than {MOST_PACKS} packs in the repository");
+            return Err(Complaint::new(message).about(from.branch));
+        }
+        for (number, pack) in packs.iter().enumerate() {
+            let link = place.join(format!("pack-{number}.pack"));
+            symlink(pack, &link).map_err(failed("make", &link))?;
+            let call = self.plain.git().setting("pack.writeReverseIndex=false");
+            let call = call.words(&["index-pack", "-o"]).word(link.with_extension("idx"));
+            let answer = call.word(&link).run()?;
+            if !answer.status.success() {
+                return Err(Complaint::of(&answer).about(from.branch));
+            }
+        }
+        Ok(alone)
     }
+}
+
+/// What is in a directory, if there is one.
+fn entries(directory: &Path) -> Result<Vec<(OsString, PathBuf)>, HarvestError> {
+    let list =
+        || fs::read_dir(directory)?.map(|it| it.map(|it| (it.file_name(), it.path()))).collect();
+    match list() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        listed => listed.map_err(failed("list", directory)),
+    }
+}
+
+fn failed(step: &'static str, path: &Path) -> impl FnOnce(io::Error) -> HarvestError + use<> {
+    let path = path.to_owned();
+    move |source| HarvestError::Io { step, path, source }
 }
 
 /// A directory as git lists several: in quotes, or else a colon would end it.

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use blueflame_core::ids::Oid;
 
-use super::bring::{NotBrought, Source};
+use super::bring::Source;
 use super::error::{WorkspaceError, failed};
 use super::fittings::Floor;
 use super::starting_point::{Merged, merge};
@@ -144,8 +144,8 @@ impl Workspaces {
         let commit = &restore.commit;
         let git_dir = &restore.git_dir;
         let looked = git_dir::look_through(git_dir).map_err(WorkspaceError::Restore)?;
-        let brought = self.bring(commit, &order.start, Source { git_dir, looked: &looked })?;
-        let _kept = brought.map_err(NotBrought::failure)?;
+        let from = Source { git_dir, looked: &looked, branch: &order.branch };
+        self.bring(commit, &order.start, from).map_err(WorkspaceError::Restore)?;
         self.refs.set(&self.restored_ref(&order.name), commit.as_str())?;
         let name = |what: &str| {
             let what = format!("{commit}{what}");

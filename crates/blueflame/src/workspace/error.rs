@@ -148,7 +148,8 @@ impl WorkspaceError {
     /// git or in the repository: then others can still be made.
     pub fn is_of_the_work(&self) -> bool {
         match self {
-            WorkspaceError::NoSuchStart(_) | WorkspaceError::Restore(_) => true,
+            WorkspaceError::NoSuchStart(_) => true,
+            WorkspaceError::Restore(error) => error.is_the_agents(),
             WorkspaceError::Git(_)
             | WorkspaceError::Replace(_)
             | WorkspaceError::Exclude(_)

@@ -2,9 +2,8 @@
 //!
 //! They are written when the workspace is made, most of them in the checkout beneath it,
 //! and what an agent wrote in their place is put right before anything is taken from it,
-//! so that it has no effect. Before
-//! that the whole directory is looked through: git must meet no symbolic link,
-//! no pipe and no pointer to another directory in it.
+//! so that it has no effect. Before that the whole directory is looked through: git must
+//! meet no symbolic link, no pipe and no pointer to another directory in it.
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
@@ -21,9 +20,6 @@ use crate::git::ObjectFormat;
 
 /// More files than any honest agent leaves in a git directory.
 const MOST_FILES: usize = 500_000;
-
-/// More objects than this are kept together, as git keeps what it fetches.
-const MANY: usize = 100;
 
 /// The longest name of an object, and the end of its line.
 const LONGEST_REFERENCE: u64 = 65;
@@ -112,9 +108,10 @@ pub(super) fn write_again(
     plain: &PlainRepository,
 ) -> Result<(), HarvestError> {
     let git_dir = workspace.git_dir();
-    // Whoever removes what is beneath leaves a note, which is refused before this.
-    let is_beneath =
-        |path: &Path| Layers::of(&workspace.path).is_some() && fs::symlink_metadata(path).is_err();
+    // Whoever removes what is beneath leaves a note, which is refused before this. What is
+    // only the agent's own loss is not put back: git is not run by it.
+    let layered = Layers::of(&workspace.path).is_some();
+    let is_beneath = |path: &Path| layered && fs::symlink_metadata(path).is_err();
     let steering = steering(&workspace.author, plain).map(|(name, bytes)| (name, Some(bytes)));
     for (name, bytes) in steering.into_iter().chain(own(workspace, plain)?) {
         let path = git_dir.join(name);
@@ -237,15 +234,13 @@ fn quoted(text: &str) -> String {
 pub(super) struct Looked {
     /// The files that references are in, one in each.
     references: Vec<PathBuf>,
-    /// How many files with objects there are. Where some hold many, there are more objects.
-    objects: usize,
     packs: bool,
 }
 
 impl Looked {
-    /// Whether there may be more objects than a few.
-    pub(super) fn has_many_objects(&self) -> bool {
-        self.packs || self.objects > MANY
+    /// Whether some objects are in packs.
+    pub(super) fn has_packs(&self) -> bool {
+        self.packs
     }
 
     /// The commit of the branch, if it is the only reference of the workspace; `None` if
@@ -293,8 +288,8 @@ pub(super) fn look_through(git_dir: &Path) -> Result<Looked, HarvestError> {
         Err(error) => return Err(lost(git_dir, error)),
     }
     let mut left = MOST_FILES;
-    let (refs, objects) = (git_dir.join("refs"), git_dir.join("objects"));
-    let mut looked = Looked { references: Vec::new(), objects: 0, packs: false };
+    let (refs, packs) = (git_dir.join("refs"), git_dir.join("objects/pack"));
+    let mut looked = Looked { references: Vec::new(), packs: false };
     let mut directories = vec![git_dir.to_owned()];
     while let Some(directory) = directories.pop() {
         for entry in fs::read_dir(&directory).map_err(|error| lost(&directory, error))? {
@@ -309,9 +304,8 @@ pub(super) fn look_through(git_dir: &Path) -> Result<Looked, HarvestError> {
                 return Err(tampered(&path, "a special file"));
             } else if path.starts_with(&refs) {
                 looked.references.push(path);
-            } else if path.starts_with(&objects) {
-                looked.objects += 1;
-                looked.packs |= path.extension().is_some_and(|it| it == "pack");
+            } else if path.starts_with(&packs) {
+                looked.packs = true;
             }
             left = left.checked_sub(1).ok_or_else(|| tampered(git_dir, "full of files"))?;
         }

@@ -6,27 +6,15 @@
 use blueflame_core::ids::Oid;
 use blueflame_core::outcome::LeftBehind;
 
-use super::bring::{Complaint, Source};
+use super::bring::Source;
+use super::complaint::Complaint;
 use super::error::HarvestError;
 use super::git_dir::Looked;
+use super::starting_point::contains;
 use super::{Workspace, Workspaces, as_committed, bring, git_dir, uncommitted};
-use crate::git::GitError;
 
 /// More commits than anyone would look at.
 const MOST: usize = 10_000;
-
-/// What git says when the machine lets it down. Whatever else keeps it from
-/// taking it over is in what the agent left: one that ruins its own repository must not
-/// bring the session to a halt.
-const OF_THE_MACHINE: [&str; 7] = [
-    "No space left on device",
-    "Disk quota exceeded",
-    "Input/output error",
-    "Read-only file system",
-    "Too many open files",
-    "Cannot allocate memory",
-    "Resource temporarily unavailable",
-];
 
 /// What was found in a workspace.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,13 +52,12 @@ impl Workspaces {
         let mut violations = self.steered(workspace);
         git_dir::write_again(workspace, &self.plain)?;
         let start = workspace.start.clone();
-        let refs = match looked.only_branch(workspace) {
-            Some(commit) => vec![(git_dir::reference(workspace), commit)],
-            None => {
-                git_dir::complete(workspace, &self.plain)?;
-                bring::references(&workspace.git_dir())?
-                    .map_err(|complaint| not_taken(&workspace.branch, complaint))?
-            }
+        let refs = if let Some(commit) = looked.only_branch(workspace) {
+            vec![(git_dir::reference(workspace), commit)]
+        } else {
+            git_dir::complete(workspace, &self.plain)?;
+            bring::references(&workspace.git_dir())?
+                .map_err(|complaint| complaint.about(&workspace.branch))?
         };
         let Taken { head, tree_changed } = self.take_branch(workspace, &refs, &looked)?;
         let commits = self.commits(&start, &head)?;
@@ -99,27 +86,26 @@ impl Workspaces {
             return Err(HarvestError::BranchGone { branch });
         };
         let reference = self.attempt_ref(&workspace.name);
-        if *target == workspace.start {
+        let start = &workspace.start;
+        if target == start {
             self.refs.set(&reference, target.as_str())?;
             return Ok(Taken { head: target.clone(), tree_changed: false });
         }
-        let from = Source { git_dir: &workspace.git_dir(), looked };
-        let _brought = match self.bring(target, &workspace.start, from)? {
-            Ok(brought) => brought,
-            Err(why) => return Err(not_taken(&branch, why.complaint())),
-        };
-        match &self.objects.about(&[target.to_string()])?[..] {
-            [Some(brought)] if brought.kind == "commit" => {
+        // What the start stands on is there.
+        let known = self.kind(target)?.is_some_and(|kind| kind == "commit");
+        if !known || !contains(&self.plain, start, target)? {
+            let git_dir = &workspace.git_dir();
+            self.bring(target, start, Source { git_dir, looked, branch: &branch })?;
+        }
+        match self.kind(target)?.as_deref() {
+            Some("commit") => {
                 self.refs.set(&reference, target.as_str())?;
-                let [before, after] = self.objects.trees_of([&workspace.start, target])?;
+                let [before, after] = self.objects.trees_of([start, target])?;
                 Ok(Taken { head: target.clone(), tree_changed: before != after })
             }
-            // It came over just now: that it is not there is not the agent's doing.
-            [None] | [] => {
-                let (command, answer) = ("pack-objects".to_owned(), format!("no `{target}`"));
-                Err(GitError::Strange { command, answer }.into())
-            }
-            _ => Err(HarvestError::NotACommit { branch, target: target.clone() }),
+            Some(_) => Err(HarvestError::NotACommit { branch, target: target.clone() }),
+            // Something else came over, which had its name.
+            None => Err(Complaint::new(format!("there is no `{target}`")).about(&branch)),
         }
     }
 
@@ -149,45 +135,4 @@ impl Workspaces {
 struct Taken {
     head: Oid,
     tree_changed: bool,
-}
-
-/// Whether a line of git tells that the machine let it down. The agent's own words may be
-/// in it as well: lines of its files, and names that it made up.
-fn is_of_the_machine(line: &str) -> bool {
-    let serious = line.starts_with("fatal: ") || line.starts_with("error: ");
-    let quotes = ["unexpected line in ", "unterminated line in ", "broken name "];
-    let quotes = quotes.iter().any(|words| line.contains(words));
-    serious && !quotes && OF_THE_MACHINE.iter().any(|words| line.ends_with(words))
-}
-
-/// What becomes of a branch that git complains about.
-fn not_taken(branch: &str, complaint: Complaint) -> HarvestError {
-    let branch = branch.to_owned();
-    let Complaint { message, cut_off } = complaint;
-    if cut_off || message.lines().any(is_of_the_machine) {
-        HarvestError::NotTaken { branch, message }
-    } else {
-        HarvestError::Refused { branch, message }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn words_of_the_machine_are_told_from_words_of_the_agent() {
-        for (line, of_the_machine) in [
-            ("fatal: write error: No space left on device", true),
-            ("fatal: unable to create thread: Resource temporarily unavailable", true),
-            ("error: unable to write file .git/objects/aa/bb: Disk quota exceeded", true),
-            ("error: cannot fork() for index-pack: Cannot allocate memory", true),
-            ("fatal: unexpected line in .git/packed-refs: No space left on device", false),
-            ("fatal: unterminated line in .git/packed-refs: Input/output error", false),
-            ("warning: ignoring ref with broken name refs/x: No space left on device", false),
-            ("fatal: bad object HEAD", false),
-        ] {
-            assert_eq!(is_of_the_machine(line), of_the_machine, "{line}");
-        }
-    }
 }

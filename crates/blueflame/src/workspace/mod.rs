@@ -19,6 +19,7 @@ mod as_committed;
 mod bases;
 mod bounds;
 mod bring;
+mod complaint;
 mod create;
 pub mod enter;
 mod error;

@@ -112,8 +112,8 @@ impl Scene {
             Err(error) if error.is_the_agents() => {
                 return Fate::Refused { violations: error.violations() };
             }
-            // What git cannot fetch never comes over.
-            Err(error) => return Fate::Refused { violations: vec![error.to_string()] },
+            // No agent brings a session to a halt.
+            Err(error) => panic!("it is taken for the machine's fault: {error}"),
         };
         if harvest.commits == 0 {
             return Fate::Nothing;
@@ -334,7 +334,7 @@ fn what_was_refused_is_kept_where_it_is_said_to_be() {
     };
     assert!(show(&kept).contains("feat(task-001): x") && show(&kept).contains("other.txt"));
     assert!(show(&violations[0]).contains("feat(task-001): more"), "{violations:?}");
-    // The place that is named when nothing could be fetched is there as well.
+    // The place that is named when nothing could be taken over is there as well.
     let scene = Scene::new();
     std::fs::write(scene.workspace.path.join(".git/commondir"), "/tmp").unwrap();
     assert!(matches!(scene.fate(), Fate::Refused { .. }));

@@ -233,7 +233,7 @@ fn with_a_full_disk(stage: &Stage, full: &str) -> String {
     let real = std::env::var("PATH").unwrap();
     fs::create_dir(git.parent().unwrap()).unwrap();
     let wrapper = format!(
-        "#!/bin/sh\nfor word; do\nif test \"$word\" = unpack-objects && test -e {marker}; then\n\
+        "#!/bin/sh\nfor word; do\nif test \"$word\" = index-pack && test -e {marker}; then\n\
          grep -q once {marker} && rm {marker}\n\
          echo 'fatal: write error: No space left on device' >&2; exit 128\nfi\ndone\n\
          PATH='{real}'; exec git \"$@\"\n",

@@ -70,3 +70,19 @@ fn a_start_that_has_moved_on_keeps_what_is_new_in_it() {
     assert_eq!(read(&created.workspace, "other"), "2\n");
     assert!(read(&created.workspace, "both").contains("<<<<<<<"));
 }
+
+/// Git would not have it, and whoever tries again gets the same answer: that is no reason
+/// to keep the others from working.
+#[test]
+fn unfinished_work_that_git_refuses_is_the_tasks_own_affair() {
+    let env = TestEnv::new();
+    let repository = env.repository("project");
+    let start = oid(&repository.write("a", "1\n").commit("start"));
+    let workspaces = workspaces(&repository);
+    let first = workspaces.create(&order("t1", &start)).unwrap().workspace;
+    agent(&env, &first, "head -c 3000 /dev/zero | tr '\\0' x > .gitattributes");
+    let restore = snapshot(&env, &repository, &first);
+    let second = Order { restore: Some(restore), ..order("t2", &start) };
+    let error = workspaces.create(&second).unwrap_err();
+    assert!(matches!(error, WorkspaceError::Restore(_)) && error.is_of_the_work(), "{error}");
+}
