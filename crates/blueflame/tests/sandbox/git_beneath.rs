@@ -119,3 +119,19 @@ fn a_checkout_that_was_made_for_somebody_else_is_not_used() {
     scene.agent(&workspace, "echo 2 > a; git commit -qam two");
     assert_eq!(again.harvest(&workspace).unwrap().commits, 1);
 }
+
+/// Git goes up to a repository around it where it finds none: the person's own.
+#[test]
+fn what_was_refused_can_be_looked_at_with_git() {
+    let scene = Scene::made_by(FILES, layers());
+    let workspace = scene.create("task-001");
+    scene.agent(
+        &workspace,
+        "head -c 3000 /dev/zero | tr '\\0' x > .gitattributes; git add .; git commit -qm long",
+    );
+    let refused = scene.workspaces.harvest(&workspace).unwrap_err();
+    assert!(matches!(refused, HarvestError::Refused { .. }), "{refused}");
+    let kept = scene.workspaces.kept(&workspace);
+    let place = kept.split('`').nth(1).unwrap();
+    assert_eq!(scene.git(&["-C", place, "log", "-1", "--format=%s"]), "long", "{kept}");
+}
