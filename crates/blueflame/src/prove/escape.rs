@@ -118,6 +118,9 @@ pub fn run(step: Step, file: &Path) -> io::Result<()> {
         }
         Step::Leave => {
             rustix::process::setsid()?;
+            // There is something to count from the moment on that the command ends, however
+            // late the other one gets its turn.
+            append(file, b"x")?;
             again(Step::Stay, file)?;
             Ok(())
         }

@@ -70,7 +70,7 @@ pub(super) fn make_own(
     Ok(())
 }
 
-/// Nobody looks into a directory that is being made, so it may be seen half-written.
+/// Nobody looks into a directory that is being made: no need to put its files there whole.
 fn write_new(git_dir: &Path, name: &str, bytes: &[u8]) -> Result<(), WorkspaceError> {
     let path = git_dir.join(name);
     let write = || File::create_new(&path).and_then(|mut file| file.write_all(bytes));
