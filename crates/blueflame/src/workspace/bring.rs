@@ -52,9 +52,8 @@ impl Workspaces {
             .plain
             .git()
             .variable("GIT_ALTERNATE_OBJECT_DIRECTORIES", listed(seen))
-            // What says more of objects than they do themselves is not believed.
+            // What says more of commits than they do themselves is not believed.
             .setting("core.commitGraph=false")
-            .setting("core.multiPackIndex=false")
             .words(&["pack-objects", "--revs", "--stdout", "--quiet"])
             .input(format!("{commit}\n^{have}\n"));
         let taking_in = self.person().words(&["index-pack", "--stdin", "--strict"]);

@@ -3,6 +3,7 @@
 //! session to a halt.
 
 use std::os::unix::process::ExitStatusExt as _;
+use std::process::ExitStatus;
 
 use super::error::HarvestError;
 use crate::git::Answer;
@@ -32,10 +33,9 @@ pub(super) struct Complaint {
 impl Complaint {
     pub(super) fn of(answer: &Answer) -> Complaint {
         let said = String::from_utf8_lossy(&answer.stderr);
-        let signal = answer.status.signal();
-        let end = signal.map(|_| answer.status.to_string()).unwrap_or_default();
+        let end = answer.status.signal().map(|_| answer.status.to_string()).unwrap_or_default();
         let message = format!("{}\n{end}", said.trim()).trim().to_owned();
-        Complaint { message, cut_off: signal.is_some_and(|signal| ENDED.contains(&signal)) }
+        Complaint { message, cut_off: was_ended(answer.status) }
     }
 
     /// Of ours.
@@ -60,6 +60,10 @@ impl Complaint {
     }
 }
 
+fn was_ended(status: ExitStatus) -> bool {
+    status.signal().is_some_and(|signal| ENDED.contains(&signal))
+}
+
 /// Whether a line of git tells that the machine let it down. The agent's own words may be
 /// in it as well: lines of its files, and names that it made up.
 fn is_of_the_machine(line: &str) -> bool {
@@ -73,6 +77,20 @@ fn is_of_the_machine(line: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn whoever_is_ended_is_told_from_whoever_crashes() {
+        for (status, ended) in [
+            (libc::SIGKILL, true),
+            (libc::SIGTERM, true),
+            (libc::SIGSEGV, false),
+            (libc::SIGBUS, false),
+            (libc::SIGABRT, false),
+            (128 << 8, false),
+        ] {
+            assert_eq!(was_ended(ExitStatus::from_raw(status)), ended, "{status}");
+        }
+    }
 
     #[test]
     fn words_of_the_machine_are_told_from_words_of_the_agent() {

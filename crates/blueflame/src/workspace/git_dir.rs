@@ -234,11 +234,12 @@ fn quoted(text: &str) -> String {
 pub(super) struct Looked {
     /// The files that references are in, one in each.
     references: Vec<PathBuf>,
+    /// Whether anything is where packs and lists of them are.
     packs: bool,
 }
 
 impl Looked {
-    /// Whether some objects are in packs.
+    /// Whether there may be objects in packs, or something that says so.
     pub(super) fn has_packs(&self) -> bool {
         self.packs
     }

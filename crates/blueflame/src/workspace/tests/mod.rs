@@ -204,6 +204,7 @@ fn nothing_of_the_person_changes() {
 mod fittings;
 mod hostile;
 mod leftovers;
+mod objects;
 mod references;
 mod repositories;
 mod restore;
